@@ -26,7 +26,7 @@
 #include "fcp/conformal/quantile.h"
 #include "fcp/conformal/sort_scores.h"
 #include "fcp/nn/runtime/network.h"
-#include "fcp/predictor/tensor_predictor.h"
+#include "fcp/predictor/predictor_core.h"
 #include "fcp/search/surrogate_search.h"
 #include "fcp/training/ensemble_fit.h"
 #include "fcp/training/heads.h"
@@ -229,7 +229,7 @@ void predict_one_row(benchmark::State& state) {
   artifact.method.cut = "h2";
   artifact.rows.scores =
       make_score(artifact.method.score, paper.head)->score(paper.features, paper.truth);
-  const TensorPredictor predictor(artifact);
+  const internal::PredictorCore predictor(artifact);
   const torch::Tensor row = paper.x.narrow(0, 0, 1).clone();
   const Level level(0.1);
   for (auto _ : state) {

@@ -12,7 +12,7 @@
 #include "fcp/methods/options.h"
 #include "fcp/methods/scores/head_outputs.h"
 #include "fcp/predictor/artifact.h"
-#include "fcp/predictor/tensor_predictor.h"
+#include "fcp/predictor/predictor_core.h"
 
 namespace {
 
@@ -92,7 +92,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (again.method != artifact.method) abort();
   if (!is_cheap(again.method.score)) return 0;
   try {
-    const fcp::TensorPredictor predictor(again);
+    const fcp::internal::PredictorCore predictor(again);
     const torch::NoGradGuard no_gradients;
     predictor.region(predictor.describe(torch::ones({2, 2})), fcp::Level(0.5));
   } catch (const fcp::Error&) {

@@ -10,9 +10,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/predictor/context.h"
-#include "fcp/predictor/input_numbers.h"
 #include "fcp/predictor/open_data.h"
-#include "fcp/training/target_offset.h"
 
 namespace fcp {
 namespace {
@@ -93,23 +91,6 @@ torch::Tensor from_dlpack(const py::object& array, const std::string& name) {
   return tensor;
 }
 
-// Rows as float32, and as double where that is asked for, on the host in memory of their own.
-Array staged(const torch::Tensor& rows, bool exact = false) {
-  Array array;
-  array.shape = rows.sizes().vec();
-  if (rows.is_cpu() && rows.is_contiguous() && rows.scalar_type() == torch::kFloat) {
-    array.values.assign(rows.data_ptr<float>(), rows.data_ptr<float>() + rows.numel());
-  } else {
-    array.values.resize(static_cast<size_t>(rows.numel()));
-    torch::from_blob(array.values.data(), array.shape, torch::kFloat).copy_(rows);
-  }
-  if (exact) {
-    array.exact.resize(array.values.size());
-    torch::from_blob(array.exact.data(), array.shape, torch::kDouble).copy_(rows);
-  }
-  return array;
-}
-
 }  // namespace
 
 torch::Tensor tensor_of(const py::object& array, const std::string& name) {
@@ -136,36 +117,18 @@ torch::Tensor as_rows(const torch::Tensor& x, const std::string& name) {
   return x.dim() == 1 ? x.unsqueeze(1) : x;
 }
 
-void check_answers_no_nan(const torch::Tensor& y) {
-  const auto found = MissingNumbers(Graph()).find_refused(y);
-  if (!found) return;
-  fail("y: row ", found->row, " (from 0) has NaN in column ", found->column, ", expected a number");
-}
-
 void check_signals() {
   py::gil_scoped_acquire lock;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-TensorRows::TensorRows(const torch::Tensor& x, torch::Tensor y, const internal::SchemaData& schema,
-                       int64_t before)
-    : x_(as_rows(x, "X")), y_(std::move(y)), schema_(schema), before_(before) {
-  const std::vector<int64_t> shape = x_.sizes().vec();
-  row_shape_.assign(shape.begin() + 1, shape.end());
-  if (!y_.defined()) return;
-  y_ = as_rows(y_, "y").flatten(1);
-  if (y_.size(0) != x_.size(0)) fail("X has ", x_.size(0), " rows, y has ", y_.size(0));
-  check_answers_no_nan(y_);
-  exact_ = y_.scalar_type() == torch::kDouble && !target_offsets(staged(y_, true)).empty();
+internal::TensorRows rows_over(const torch::Tensor& x, const torch::Tensor& y,
+                               const internal::SchemaData& schema, int64_t before) {
+  return {
+      as_rows(x, "X"), y.defined() ? as_rows(y, "y") : y, {"X", &schema, before, check_signals}};
 }
 
-size_t TensorRows::target_count() const {
-  return y_.defined() ? static_cast<size_t>(y_.size(1)) : 0;
-}
-
-void TensorRows::rewind() { next_ = 0; }
-
-size_t batch_for(const TensorRows& rows, const Graph& network, torch::Device device) {
+size_t batch_for(const RowSource& rows, const Graph& network, torch::Device device) {
   constexpr int64_t kFewNumbers = 4096;
   constexpr size_t kShortRow = 32, kMore = 8;
   const size_t usual = Context{.device = device}.batch_for(rows);
@@ -173,36 +136,6 @@ size_t batch_for(const TensorRows& rows, const Graph& network, torch::Device dev
   for (const auto& [name, values] : network.initializers) numbers += values.numel();
   const bool small = element_count(rows.row_shape()) <= kShortRow && numbers <= kFewNumbers;
   return device.is_cpu() && small ? kMore * usual : usual;
-}
-
-torch::Tensor TensorRows::answers(int64_t first, int64_t count) const {
-  return y_.narrow(0, first, count).to(torch::kCPU, exact_ ? torch::kDouble : torch::kFloat);
-}
-
-bool TensorRows::next_batch(size_t count, internal::BatchData& out) {
-  check_signals();
-  const int64_t first = next_;
-  const int64_t rows = std::min<int64_t>(static_cast<int64_t>(count), x_.size(0) - first);
-  if (rows <= 0) return false;
-  out = {};
-  out.row_name = [from = before_ + first](size_t row) {
-    return concat("X: row ", from + static_cast<int64_t>(row), " (from 0)");
-  };
-  out.x = schema_.checked(x_.narrow(0, first, rows), out.row_name);
-  next_ += rows;
-  return true;
-}
-
-bool TensorRows::next(size_t count, Rows& out) {
-  const int64_t first = next_;
-  internal::BatchData batch;
-  if (!next_batch(count, batch)) return false;
-  static const std::string kName = "X";
-  out.first_row = static_cast<size_t>(first);
-  out.stand_in(kName, out.first_row);
-  out.x = staged(batch.x, batch.x.scalar_type() == torch::kDouble);
-  out.y = y_.defined() ? staged(answers(first, batch.x.size(0)), exact_) : Array();
-  return true;
 }
 
 }  // namespace fcp

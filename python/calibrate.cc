@@ -3,6 +3,7 @@
 #include "fcp/calibrate/calibrate.h"
 
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include <pybind11/stl.h>
@@ -36,22 +37,20 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
                                                   const py::object& shifted,
                                                   const py::object& fit_data) {
   const internal::SchemaData& schema = network.schema();
-  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"), schema);
+  internal::TensorRows rows = rows_over(tensor_of(array, "X"), tensor_of(answers, "y"), schema);
   CalibrateSettings settings = settings_of(options);
   settings.facts = facts_of(given);
   settings.provenance["network"] = std::filesystem::path(network.name()).filename().string();
-  std::unique_ptr<TensorRows> shifted_rows;
+  std::optional<internal::TensorRows> shifted_rows, head_rows;
   if (!shifted.is_none()) {
-    shifted_rows =
-        std::make_unique<TensorRows>(tensor_of(shifted, "shifted"), torch::Tensor(), schema);
-    settings.shifted = shifted_rows.get();
+    shifted_rows.emplace(rows_over(tensor_of(shifted, "shifted"), {}, schema));
+    settings.shifted = &*shifted_rows;
   }
-  std::unique_ptr<TensorRows> head_rows;
   if (!fit_data.is_none()) {
     const py::tuple pair = fit_data;
-    head_rows = std::make_unique<TensorRows>(tensor_of(pair[0], "fit_data"),
-                                             tensor_of(pair[1], "fit_data"), schema);
-    settings.head_rows = head_rows.get();
+    head_rows.emplace(
+        rows_over(tensor_of(pair[0], "fit_data"), tensor_of(pair[1], "fit_data"), schema));
+    settings.head_rows = &*head_rows;
   }
   const auto device = options["device"].cast<std::string>();
   StderrObserver observer(options["verbose"].cast<bool>());
@@ -65,14 +64,14 @@ std::shared_ptr<LoadedPredictor> calibrate_arrays(const LoadedNetwork& network,
     py::gil_scoped_release unlocked;
     made = begin_calibration(network.graph(), rows, settings, context, {.finish_later = true});
   }
-  const CalibrateResult& result = made.result;
+  const CalibrateResult& result = *made.result;
   for (const std::string& note : findings_text(result.findings)) observer.note(note);
   // With a score that was asked for the outputs were asked for as well.
   const bool any_score = settings.method.score == kAutoScore;
   const auto taken = result.artifact.provenance.find(kOutputsTaken);
   if (any_score && taken != result.artifact.provenance.end()) warn({taken->second});
   warn(result.warnings);
-  return std::make_shared<LoadedPredictor>(std::move(made), context.device);
+  return std::make_shared<LoadedPredictor>(std::move(made));
 }
 
 }  // namespace fcp

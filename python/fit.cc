@@ -88,7 +88,7 @@ py::tuple class_probabilities(const LoadedPredictor& predictor, const py::object
   {
     py::gil_scoped_release unlocked;
     const internal::BatchData batch = core.schema().encode(x, {});
-    found = ClassProbabilities(core.tensors().predictor(), core.artifact()).of(batch.x);
+    found = ClassProbabilities(core.network(), core.artifact()).of(batch.x);
   }
   if (!found.calibrated()) return py::make_tuple(array_of(found.merged), py::none(), py::none());
   return py::make_tuple(array_of(found.merged), array_of(found.p0), array_of(found.p1));

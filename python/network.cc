@@ -52,8 +52,7 @@ py::tuple run_network_rows(const LoadedNetwork& loaded, const py::object& array)
   {
     py::gil_scoped_release unlocked;
     torch::NoGradGuard no_grad;
-    const auto batch =
-        static_cast<int64_t>(Context().batch_for(TensorRows(x, {}, loaded.schema())));
+    const auto batch = static_cast<int64_t>(Context().batch_for(rows_over(x, {}, loaded.schema())));
     for (int64_t first = 0; first < x.size(0); first += batch) {
       check_signals();
       const torch::Tensor rows = x.narrow(0, first, std::min(batch, x.size(0) - first));

@@ -157,13 +157,13 @@ RowFacts facts_of(const py::dict& given) {
 
 const CalibrationArtifact& LoadedPredictor::artifact() const {
   const std::lock_guard lock(finishing_);
-  made_->finish();
-  return core_.artifact();
+  made_.finish();
+  return core_->artifact();
 }
 
 std::map<std::string, std::string> LoadedPredictor::outputs() const {
   const ScoreOptions& score = settings().method.score;
-  const Network& head = *core_.tensors().predictor().shared_head();
+  const Network& head = *core_->network().shared_head();
   const auto name = [&](size_t output) { return head.outputs()[output].name; };
   std::map<std::string, std::string> roles;
   if (score.find(field::low) != nullptr) {
@@ -183,10 +183,10 @@ std::map<std::string, std::string> LoadedPredictor::outputs() const {
 }
 
 void LoadedPredictor::each_batch(
-    TensorRows& rows, const RowFacts& facts, size_t levels,
+    internal::TensorRows& rows, const RowFacts& facts, size_t levels,
     const std::function<void(const internal::BatchData&, int64_t first)>& take) const {
   check_facts(facts, *rows.size());
-  const size_t most = batch_for(rows, settings().network, core_.device());
+  const size_t most = batch_for(rows, settings().network, core_->device());
   const size_t size = std::max<size_t>(1, most / std::max<size_t>(1, levels));
   const size_t groups = settings().rows.group_names.size();
   internal::BatchData batch;
@@ -198,7 +198,7 @@ void LoadedPredictor::each_batch(
 
 py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alphas,
                                    const py::dict& given, int64_t before) const {
-  TensorRows rows(tensor_of(array, "X"), {}, core_.schema(), before);
+  internal::TensorRows rows = rows_over(tensor_of(array, "X"), {}, core_->schema(), before);
   const RowFacts facts = facts_of(given);
   std::vector<Level> levels;
   for (const py::handle& alpha : alphas) levels.push_back(level_of(alpha));
@@ -208,7 +208,7 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
   {
     py::gil_scoped_release unlocked;
     each_batch(rows, facts, levels.size(), [&](const internal::BatchData& batch, int64_t first) {
-      found.put(core_.predict(batch, levels), first, total);
+      found.put(core_->predict(batch, levels), first, total);
     });
   }
   const torch::Tensor prediction = labels() ? found.prediction.squeeze(1) : found.prediction;
@@ -217,20 +217,21 @@ py::tuple LoadedPredictor::regions(const py::object& array, const py::list& alph
 
 py::tuple LoadedPredictor::check(const py::object& array, const py::object& answers,
                                  const py::object& alpha, const py::dict& given) const {
-  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"), core_.schema());
+  internal::TensorRows rows =
+      rows_over(tensor_of(array, "X"), tensor_of(answers, "y"), core_->schema());
   const RowFacts facts = facts_of(given);
   const Level level = level_of(alpha);
   const auto total = static_cast<int64_t>(*rows.size());
   if (total == 0) fail("X: has no rows");
-  core_.check_all_scores();
+  core_->check_all_scores();
   std::vector<double> scores, p_values;
-  const int64_t targets = core_.tensors().score().targets();
+  const int64_t targets = core_->score().targets();
   torch::Tensor inside = torch::empty({total, targets}, torch::kBool);
   {
     py::gil_scoped_release unlocked;
     each_batch(rows, facts, 1, [&](const internal::BatchData& batch, int64_t first) {
       const auto count = static_cast<int64_t>(batch.rows());
-      const Judgement judged = core_.judge(batch, rows.answers(first, count), {&level, 1});
+      const Judgement judged = core_->judge(batch, rows.answers(first, count), {&level, 1});
       scores.insert(scores.end(), judged.scores.begin(), judged.scores.end());
       p_values.insert(p_values.end(), judged.p_values.begin(), judged.p_values.end());
       std::copy(judged.in[0].begin(), judged.in[0].end(),
@@ -238,7 +239,7 @@ py::tuple LoadedPredictor::check(const py::object& array, const py::object& answ
     });
   }
   const torch::Tensor all =
-      torch::tensor(scores, torch::kDouble).reshape({total, core_.tensors().score().sides()});
+      torch::tensor(scores, torch::kDouble).reshape({total, core_->score().sides()});
   const auto per_row = [&](const torch::Tensor& found) {
     return array_of(targets == 1 ? found.reshape({total}) : found.reshape({total, targets}));
   };
@@ -250,7 +251,7 @@ std::shared_ptr<const PredictiveDistribution> LoadedPredictor::distributions() c
   const CalibrationArtifact& whole = artifact();
   const std::lock_guard lock(distributing_);
   if (!distributions_) {
-    distributions_ = std::make_shared<const PredictiveDistribution>(whole, core_.device());
+    distributions_ = std::make_shared<const PredictiveDistribution>(whole, core_->device());
   }
   return distributions_;
 }
@@ -258,7 +259,7 @@ std::shared_ptr<const PredictiveDistribution> LoadedPredictor::distributions() c
 py::tuple LoadedPredictor::distribution(const py::object& array, const py::list& probabilities,
                                         const std::vector<std::pair<double, double>>& events,
                                         const py::dict& given) const {
-  TensorRows rows(tensor_of(array, "X"), {}, core_.schema());
+  internal::TensorRows rows = rows_over(tensor_of(array, "X"), {}, core_->schema());
   const RowFacts facts = facts_of(given);
   std::vector<Level> levels;
   for (const py::handle& probability : probabilities) levels.push_back(level_of(probability));
@@ -271,7 +272,7 @@ py::tuple LoadedPredictor::distribution(const py::object& array, const py::list&
     const torch::NoGradGuard no_grad;
     const auto distribution = distributions();
     each_batch(rows, facts, 1, [&](const internal::BatchData& batch, int64_t) {
-      core_.schema().check_known(batch);
+      core_->schema().check_known(batch);
       const TestInputs inputs = distribution->describe(batch.x, batch.known);
       const auto count = static_cast<int64_t>(batch.rows());
       quantiles.push_back(levels.empty() ? torch::empty({count, 0}, torch::kDouble)
@@ -294,7 +295,7 @@ py::tuple LoadedPredictor::distribution(const py::object& array, const py::list&
 
 py::object LoadedPredictor::below(const py::object& array, const py::object& thresholds,
                                   const py::dict& given) const {
-  TensorRows rows(tensor_of(array, "X"), {}, core_.schema());
+  internal::TensorRows rows = rows_over(tensor_of(array, "X"), {}, core_->schema());
   const RowFacts facts = facts_of(given);
   const torch::Tensor all = tensor_of(thresholds, "thresholds").to(torch::kDouble).contiguous();
   if (all.dim() != 1 || all.size(0) != static_cast<int64_t>(*rows.size())) {
@@ -306,7 +307,7 @@ py::object LoadedPredictor::below(const py::object& array, const py::object& thr
     const auto distribution = distributions();
     double* out = ends.data_ptr<double>();
     each_batch(rows, facts, 1, [&](const internal::BatchData& batch, int64_t first) {
-      core_.schema().check_known(batch);
+      core_->schema().check_known(batch);
       const TestInputs inputs = distribution->describe(batch.x, batch.known);
       const std::span own(all.data_ptr<double>() + first, batch.rows());
       for (const double threshold : own) {
@@ -325,11 +326,12 @@ py::object LoadedPredictor::below(const py::object& array, const py::object& thr
 std::string LoadedPredictor::evaluate(const py::object& array, const py::object& answers,
                                       const py::object& alpha, const py::dict& given,
                                       const std::string& report, bool verbose) const {
-  TensorRows rows(tensor_of(array, "X"), tensor_of(answers, "y"), core_.schema());
+  internal::TensorRows rows =
+      rows_over(tensor_of(array, "X"), tensor_of(answers, "y"), core_->schema());
   const RowFacts facts = facts_of(given);
   const Level level = level_of(alpha);
   StderrObserver observer(verbose);
-  const Context context{.device = core_.device(), .observer = &observer};
+  const Context context{.device = core_->device(), .observer = &observer};
   py::gil_scoped_release unlocked;
   const EvaluationReport found = fcp::evaluate(
       artifact(), rows, {.level = level, .all_levels = !report.empty(), .facts = facts}, context);

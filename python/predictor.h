@@ -56,27 +56,28 @@ RowFacts facts_of(const pybind11::dict& given);
 class LoadedPredictor {
  public:
   LoadedPredictor(CalibrationArtifact artifact, const std::string& device)
-      : LoadedPredictor({.result = {.artifact = std::move(artifact)}, .finished = true},
-                        device_of(device)) {}
+      : core_(std::make_shared<const internal::PredictorCore>(std::move(artifact),
+                                                              device_of(device))) {
+    made_.finished = true;
+  }
 
   // Of a calibration that is finished when somebody asks for its artifact.
-  LoadedPredictor(UnfinishedCalibration made, torch::Device device)
-      : made_(std::make_shared<UnfinishedCalibration>(std::move(made))),
-        core_({made_, &made_->result.artifact}, device, std::move(made_->predictor)) {}
+  explicit LoadedPredictor(UnfinishedCalibration made)
+      : made_(std::move(made)), core_(made_.predictor) {}
 
   // With its whole provenance.
   const CalibrationArtifact& artifact() const;
   // The same, but perhaps without hashes, and the scores in any order.
-  const CalibrationArtifact& settings() const { return core_.artifact(); }
-  const internal::PredictorCore& core() const { return core_; }
-  std::vector<double> radius(const Level& level) const { return core_.tensors().radius(level); }
-  std::string device() const { return core_.device().is_cuda() ? "cuda" : "cpu"; }
-  bool labels() const { return core_.labels(); }
+  const CalibrationArtifact& settings() const { return core_->artifact(); }
+  const internal::PredictorCore& core() const { return *core_; }
+  std::vector<double> radius(const Level& level) const { return core_->radius(level); }
+  std::string device() const { return core_->device().is_cuda() ? "cuda" : "cpu"; }
+  bool labels() const { return core_->labels(); }
 
   // What the score takes each output of the network for, by name.
   std::map<std::string, std::string> outputs() const;
 
-  int64_t classes() const { return core_.tensors().score().classes(); }  // 0: intervals
+  int64_t classes() const { return core_->score().classes(); }  // 0: intervals
 
   // Intervals: prediction [N, K] and ends [N, K, 2, levels]. Labels: prediction [N] and members
   // [N, C, levels]. No levels: the prediction, for which no groups and weights are needed.
@@ -107,14 +108,14 @@ class LoadedPredictor {
  private:
   // Gives all rows to `take`, some at a time, with what is known of them; fewer at a time where
   // there are several levels, whose regions take memory together.
-  void each_batch(TensorRows& rows, const RowFacts& facts, size_t levels,
+  void each_batch(internal::TensorRows& rows, const RowFacts& facts, size_t levels,
                   const std::function<void(const internal::BatchData&, int64_t first)>& take) const;
 
   // Made when it is asked for; an Error where there is none.
   std::shared_ptr<const PredictiveDistribution> distributions() const;
 
-  std::shared_ptr<UnfinishedCalibration> made_;
-  internal::PredictorCore core_;
+  mutable UnfinishedCalibration made_;
+  std::shared_ptr<const internal::PredictorCore> core_;
   mutable std::mutex finishing_;
   mutable std::mutex distributing_;
   mutable std::shared_ptr<const PredictiveDistribution> distributions_;

@@ -131,7 +131,7 @@ void run_segment_calibrate(SegmentCalibrateOptions& options) {
   if (context.ranks->rank() != 0) return;
   if (lists_scores) write_image_scores(options.scores_csv, set, made.row_scores());
   made.finish();
-  const CalibrateResult& result = made.result;
+  const CalibrateResult& result = *made.result;
   finish_calibration(result, options.settings, options.out, options.common,
                      {{"pixels", method.number("pixels")},
                       {"classes", task.classes},

@@ -5,8 +5,8 @@
 #include <ctime>
 #include <utility>
 
-#include "fcp/api/memory_rows.h"
 #include "fcp/base/error.h"
+#include "fcp/calibrate/tensor_rows.h"
 #include "fcp/evaluate/replay.h"
 #include "fcp/predictor/artifact_facts.h"
 #include "fcp/predictor/predictor_core.h"
@@ -16,28 +16,6 @@
 
 namespace fcp::cli {
 namespace {
-
-// Truths in memory: a server keeps at most --keep-truths of them.
-class StateRows : public RowSource {
- public:
-  StateRows(const torch::Tensor& x, std::vector<float> y) : y_(std::move(y)), rows_(x, y_) {}
-
-  bool next(size_t count, Rows& out) override {
-    if (!rows_.next(count, out)) return false;
-    static const std::string kName = "state";
-    out.parts.clear();
-    out.stand_in(kName, out.first_row);
-    return true;
-  }
-  void rewind() override { rows_.rewind(); }
-  std::optional<size_t> size() const override { return rows_.size(); }
-  const std::vector<int64_t>& row_shape() const override { return rows_.row_shape(); }
-  size_t target_count() const override { return rows_.target_count(); }
-
- private:
-  std::vector<float> y_;
-  internal::MemoryRows rows_;
-};
 
 // Where a database is, it does not say.
 std::string state_name(const std::string& state) {
@@ -79,8 +57,9 @@ Truths state_truths(const std::string& state, const std::string& model,
          sha256.substr(0, 12), "…)");
   }
   const internal::PredictorCore core(artifact, torch::kCPU);
-  truths.rows = std::make_unique<StateRows>(core.schema().encode(std::span<const float>(x), {}).x,
-                                            std::move(y));
+  const torch::Tensor rows = core.schema().encode(std::span<const float>(x), {}).x;
+  truths.rows = std::make_unique<internal::TensorRows>(
+      rows, internal::answers_over(y, rows.size(0)).clone(), internal::TensorRowsOptions{"state"});
   truths.facts.groups = groups_of(artifact, std::move(groups));
   truths.facts.shown = truths.facts.groups;
   return truths;

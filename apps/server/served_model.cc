@@ -223,7 +223,7 @@ std::vector<ResponseTensor> ServedModel::added(const TensorRequest& request,
     }
   }
   if (request.probabilities) {
-    const ClassProbabilities probabilities(core_.tensors().predictor(), artifact());
+    const ClassProbabilities probabilities(core_.network(), artifact());
     if (rows.rows() == 0) return all;
     const ClassChances found = probabilities.of(rows.x);
     all.push_back(float_tensor("probability", found.merged));

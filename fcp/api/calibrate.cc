@@ -5,10 +5,10 @@
 #include <map>
 #include <utility>
 
-#include "fcp/api/memory_rows.h"
 #include "fcp/api/method_options.h"
 #include "fcp/base/error.h"
 #include "fcp/calibrate.h"
+#include "fcp/calibrate/tensor_rows.h"
 #include "fcp/nn/graph/batch_axis.h"
 #include "fcp/nn/graph/onnx_reader.h"
 #include "fcp/nn/runtime/single_thread.h"
@@ -46,11 +46,6 @@ CalibrationOptions calibration_of(const CalibrateOptions& options) {
   return calibration;
 }
 
-bool is_by_column(const CalibrationOptions& calibration) {
-  return calibration.traits().by_group &&
-         GroupedOptions{calibration.value(field::group)}.by_column();
-}
-
 // The groups by number, in the order in which their names come first.
 RowFacts facts_of(const RowInfo& info) {
   RowFacts facts;
@@ -74,10 +69,9 @@ Predictor calibrated_in_memory(const std::string& model, const Values& x, std::s
   Graph network = with_rows_first(read_onnx(model));
   pack_closed_inputs(network);
   const internal::BatchData batch = internal::SchemaData(network).encode(x, RowInfo());
-  internal::MemoryRows source(batch.x, y);
+  internal::TensorRows source(batch.x, internal::answers_over(y, batch.x.size(0)));
   const CalibrationOptions calibration = calibration_of(options);
-  internal::check_info(info, batch.rows(), is_by_column(calibration),
-                       calibration.traits().by_weight);
+  internal::check_info(info, batch.rows(), calibration.by_column(), calibration.traits().by_weight);
   CalibrateSettings asked;
   asked.data_name = "x";
   asked.provenance = {{"network", name_of_file(model)}};
@@ -100,8 +94,8 @@ Predictor calibrate(const std::string& model, const std::string& data, const std
   asked.data_name = data;
   asked.provenance = {{"network", name_of_file(model)},
                       {"calibration data", data_file_names(rows)}};
-  asked.facts = read_facts(
-      rows, {is_by_column(calibration_of(options)) ? options.group : "", options.weights});
+  asked.facts =
+      read_facts(rows, {calibration_of(options).by_column() ? options.group : "", options.weights});
   return calibrated_on(network, *source, std::move(asked), options);
 }
 

@@ -4,9 +4,9 @@
 #include <map>
 #include <utility>
 
-#include "fcp/api/memory_rows.h"
 #include "fcp/api/method_options.h"
 #include "fcp/base/error.h"
+#include "fcp/calibrate/tensor_rows.h"
 #include "fcp/evaluate.h"
 #include "fcp/fit.h"
 #include "fcp/fit/fit.h"
@@ -99,7 +99,7 @@ EvaluationResult evaluate(const Predictor& predictor, const Batch& batch,
                           std::span<const float> truth, const EvaluationOptions& options) {
   const internal::BatchData& rows = Access::data(batch);
   Access::core(predictor).schema().check_known(rows);
-  internal::MemoryRows source(rows.x.to(torch::kCPU), truth);
+  internal::TensorRows source(rows.x, internal::answers_over(truth, rows.x.size(0)));
   RowFacts facts;
   facts.groups = {rows.known.groups, predictor.schema().groups()};
   facts.weights = rows.known.weights;

@@ -17,8 +17,7 @@ std::vector<double> plain_numbers(const torch::Tensor& numbers) {
 
 Probabilities::Probabilities(Predictor predictor) : predictor_(std::move(predictor)) {
   const internal::PredictorCore& core = internal::Access::core(predictor_);
-  probabilities_ =
-      std::make_shared<const ClassProbabilities>(core.tensors().predictor(), core.artifact());
+  probabilities_ = std::make_shared<const ClassProbabilities>(core.network(), core.artifact());
 }
 
 bool Probabilities::calibrated() const { return probabilities_->calibrated(); }

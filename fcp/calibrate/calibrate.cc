@@ -50,10 +50,9 @@ void check_levels(const CalibrateSettings& settings) {
 
 // Of a score that was chosen: whether it suits the groups is known only now.
 void check_groups(const CalibrationOptions& calibration, const ScoredNetwork& predictor) {
-  const auto* grouped = calibration.as<GroupedOptions>();
-  if (grouped == nullptr) return;
-  if (!grouped->by_column() && predictor.score().classes() == 0) {
-    fail_option("group", "'", grouped->group,
+  if (!calibration.traits().by_group) return;
+  if (!calibration.by_column() && predictor.score().classes() == 0) {
+    fail_option("group", "'", calibration.value(field::group),
                 "' applies only to scores of labels; the network predicts intervals");
   }
 }
@@ -96,7 +95,7 @@ void check_agreement(Communicator& ranks, const std::string& work) {
 CalibrationFindings findings_of(const CollectedScores& collected, const ScoreOptions& score) {
   CalibrationFindings findings{
       .seen = collected.seen, .kept = collected.rows.count(), .steps = score.value(field::steps)};
-  if (score.as<SurrogateOptions>()) {
+  if (score.find(field::loss_weights)) {
     findings.reached = static_cast<double>(collected.reached) / static_cast<double>(collected.seen);
   }
   if (!collected.rows.weights.empty()) {
@@ -140,10 +139,9 @@ bool may_be_kept(const RowSource& source) {
 // Groups that are labels have numbers for names.
 std::vector<std::string> group_names(const CalibrationOptions& calibration, const RowFacts& facts,
                                      const Score& score) {
-  const auto* grouped = calibration.as<GroupedOptions>();
-  if (grouped == nullptr) return {};
+  if (!calibration.traits().by_group) return {};
   std::vector<std::string> names = facts.groups.names;
-  if (grouped->by_column()) return names;
+  if (calibration.by_column()) return names;
   for (int64_t label = 0; label < score.classes(); ++label) names.push_back(std::to_string(label));
   return names;
 }
@@ -210,7 +208,7 @@ CalibrationArtifact begin_artifact(const CalibrationPlan& plan, const ScoredNetw
 void add_rows(CollectedScores collected, const CalibrationPlan& plan, const RowSource& source,
               const CalibrateSettings& settings, const Context& context,
               UnfinishedCalibration& made, const Score& score) {
-  CalibrateResult& result = made.result;
+  CalibrateResult& result = *made.result;
   CalibrationArtifact& artifact = result.artifact;
   const size_t count = collected.rows.count();
   if (count < 2) fail(settings.data_name, ": calibration needs at least two rows, found ", count);
@@ -235,7 +233,7 @@ void add_rows(CollectedScores collected, const CalibrationPlan& plan, const RowS
 // Of the levels that are kept, or of the one that choices are made for.
 void add_radius_warnings(const UnfinishedCalibration& made, const Level& usual,
                          std::vector<std::string>& warnings) {
-  const CalibrationArtifact& artifact = made.result.artifact;
+  const CalibrationArtifact& artifact = made.result->artifact;
   std::vector<Level> levels = artifact.rows.levels;
   if (levels.empty()) levels.push_back(usual);
   for (const Level& level : levels) {
@@ -296,9 +294,9 @@ UnfinishedCalibration calibrate_plan(const CalibrationPlan& plan, RowSource& sou
   if (ranks.rank() == 0 && !collect.keeps_rows) {
     made.first_rows = first_rows(source, rounding_rows(plan.network), /*of_one_batch=*/false);
   }
-  CalibrationArtifact& artifact = made.result.artifact;
+  CalibrationArtifact& artifact = made.result->artifact;
   artifact = begin_artifact(plan, *network, settings);
-  made.result.choices = plan.choices;
+  made.result->choices = plan.choices;
   if (!alone) {
     collect.work =
         hash_of_work(artifact, settings, plan.left_out, context.batch_for(source), context.device);
@@ -311,11 +309,13 @@ UnfinishedCalibration calibrate_plan(const CalibrationPlan& plan, RowSource& sou
   const RowOverlap trained = collected.training;
   add_rows(std::move(collected), plan, source, settings, context, made, network->score());
   if (internals.finish_later) {
-    made.predictor = std::make_shared<const TensorPredictor>(network, artifact);
+    made.predictor = std::make_shared<const internal::PredictorCore>(
+        std::shared_ptr<const CalibrationArtifact>(made.result, &artifact), context.device,
+        network);
   } else {
     made.finish();
   }
-  std::vector<std::string>& warnings = made.result.warnings;
+  std::vector<std::string>& warnings = made.result->warnings;
   add_radius_warnings(made, settings.level, warnings);
   if (!internals.known_apart) check_training_rows(trained, settings, warnings);
   for (std::string& warning : source.warnings()) warnings.push_back(std::move(warning));
@@ -325,13 +325,13 @@ UnfinishedCalibration calibrate_plan(const CalibrationPlan& plan, RowSource& sou
 }  // namespace
 
 RowScores UnfinishedCalibration::row_scores() const {
-  const CalibrationArtifact& artifact = result.artifact;
+  const CalibrationArtifact& artifact = result->artifact;
   return {artifact.rows.sides, artifact.rows.scores, artifact.baseline};
 }
 
 void UnfinishedCalibration::finish() {
   if (std::exchange(finished, true)) return;
-  CalibrationArtifact& artifact = result.artifact;
+  CalibrationArtifact& artifact = result->artifact;
   if (artifact.rows.levels.empty()) {
     const auto threads = static_cast<size_t>(at::get_num_threads());
     parallel_rows(2, 1, threads, [&](size_t first, size_t last) {
@@ -393,7 +393,7 @@ UnfinishedCalibration begin_calibration(const Graph& network, RowSource& source,
 
 CalibrateResult calibrate(const Graph& network, RowSource& source,
                           const CalibrateSettings& settings, const Context& context) {
-  return begin_calibration(network, source, settings, context, {}).result;
+  return std::move(*begin_calibration(network, source, settings, context, {}).result);
 }
 
 }  // namespace fcp

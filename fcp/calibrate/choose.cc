@@ -21,7 +21,6 @@
 #include "fcp/nn/graph/select_first.h"
 #include "fcp/predictor/open_data.h"
 #include "fcp/predictor/scored_network.h"
-#include "fcp/predictor/tensor_predictor.h"
 
 namespace fcp {
 namespace {
@@ -147,7 +146,7 @@ void settle_targets(ChoiceState& state, const RowSource& source,
                     const CalibrateSettings& settings) {
   const std::string joint = settings.method.text("joint");
   const auto& score = state.plan.method.score;
-  if (joint == kJointAll && score.as<EllipsoidOptions>() == nullptr) return;
+  if (joint == kJointAll && score.find(field::cholesky) == nullptr) return;
   const size_t targets = source.target_count();
   const bool labels = state.labels || (!state.open.score && score.traits().labels);
   if (labels)

@@ -13,7 +13,6 @@
 #include "fcp/distributed/packing.h"
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/predictor/open_data.h"
-#include "fcp/predictor/tensor_predictor.h"
 #include "fcp/search/surrogate_search.h"
 
 namespace fcp {
@@ -23,11 +22,12 @@ namespace {
 // than 1 % of ‖y‖.
 size_t count_reached(const ScoredNetwork& predictor, const ScoreOptions& score,
                      const torch::Tensor& features, const torch::Tensor& truth) {
-  const SurrogateOptions& own = *score.as<SurrogateOptions>();
-  const SurrogateSearch search(
-      predictor.shared_head(), output_index(*predictor.shared_head(), score.output),
-      {.rate = own.step_rate, .adam = own.adam, .weights = own.loss_weights});
-  const torch::Tensor found = search.walk(features, truth, own.steps);
+  const SurrogateSearch search(predictor.shared_head(),
+                               output_index(*predictor.shared_head(), score.output),
+                               {.rate = score.value(field::step_rate),
+                                .adam = score.value(field::adam),
+                                .weights = score.value(field::loss_weights)});
+  const torch::Tensor found = search.walk(features, truth, score.value(field::steps));
   const torch::Tensor size = truth.to(torch::kDouble).flatten(1).square().sum(1);
   const torch::Tensor error = search.error(found, truth).to(torch::kCPU, torch::kDouble);
   return static_cast<size_t>((error < 1e-4 * size).sum().item<int64_t>());
@@ -111,7 +111,7 @@ void BatchScorer::score_rows_of(const Rows& batch, const torch::Tensor& x, Score
   }
   if (shares_) add_chances(batch, features, out);
   if (!plan_.method.calibration.traits().one_radius) add_facts(batch, features, out);
-  if (check_search_ && plan_.method.score.as<SurrogateOptions>()) {
+  if (check_search_ && plan_.method.score.find(field::loss_weights)) {
     out.reached = count_reached(predictor_, plan_.method.score, features, y);
   }
 }
@@ -217,7 +217,7 @@ std::vector<int64_t> BatchScorer::groups_for(const Rows& batch,
                                              const torch::Tensor& features) const {
   const std::string group = plan_.method.calibration.value(field::group);
   if (group == kByPrediction) {
-    return predicted_labels(predictor_, plan_.method.score.output, features);
+    return predictor_.predicted_labels(plan_.method.score.output, features);
   }
   if (group == kByLabel) {
     const torch::Tensor plain = view(batch.y).flatten();

@@ -13,7 +13,7 @@
 #include "fcp/calibrate/calibrate.h"
 #include "fcp/calibrate/choose.h"
 #include "fcp/calibrate/collect_scores.h"
-#include "fcp/predictor/tensor_predictor.h"
+#include "fcp/predictor/predictor_core.h"
 
 namespace fcp {
 
@@ -26,8 +26,9 @@ struct CalibrateInternals {
 };
 
 struct UnfinishedCalibration {
-  CalibrateResult result{};
-  std::shared_ptr<const TensorPredictor> predictor{};  // where it is unfinished
+  std::shared_ptr<CalibrateResult> result = std::make_shared<CalibrateResult>();
+  // Of the result's artifact; where it is unfinished.
+  std::shared_ptr<const internal::PredictorCore> predictor{};
 
   // The scores of the rows, where it is unfinished.
   RowScores row_scores() const;

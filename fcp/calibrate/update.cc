@@ -215,7 +215,8 @@ CalibrateResult update(const CalibrationArtifact& artifact, RowSource& source,
   settings.facts = options.facts;
   settings.levels = artifact.rows.levels;
   settings.provenance["calibration data"] = options.data_name;
-  CalibrateResult result = begin_calibration(plan, source, settings, context, {}).result;
+  CalibrateResult result =
+      std::move(*begin_calibration(plan, source, settings, context, {}).result);
   const size_t fresh = result.artifact.rows.count();
   const std::vector<size_t> kept = kept_rows(artifact, options, fresh, context.seed);
   check_apart(artifact, kept, result.artifact.rows, options);

@@ -66,7 +66,7 @@ ConditionalSample::ConditionalSample(const CalibrationArtifact& artifact, const 
   }
   for (const CalibrationArtifact* refit : options.refits) {
     check_refit(artifact, *refit);
-    refits_.push_back(std::make_unique<TensorPredictor>(*refit, context.device));
+    refits_.push_back(std::make_unique<internal::PredictorCore>(*refit, context.device));
   }
 }
 

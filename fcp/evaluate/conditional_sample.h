@@ -14,7 +14,7 @@
 #include "fcp/evaluate/evaluate.h"
 #include "fcp/evaluate/measures/conditional.h"
 #include "fcp/evaluate/report_sample.h"
-#include "fcp/predictor/tensor_predictor.h"
+#include "fcp/predictor/predictor_core.h"
 
 namespace fcp {
 
@@ -47,7 +47,7 @@ class ConditionalSample {
   Level level_;
   uint64_t seed_;
   RowSampler sampler_;
-  std::vector<std::unique_ptr<TensorPredictor>> refits_;
+  std::vector<std::unique_ptr<internal::PredictorCore>> refits_;
   std::vector<ConditionalRow> sample_;
 };
 

@@ -35,7 +35,7 @@ IntervalBatch HostIntervals::batch() const {
 }
 
 JudgedRows Judge::run(const Rows& rows, const RowFacts& facts, size_t first) const {
-  const size_t groups = artifact_.rows.group_names.size();
+  const size_t groups = artifact().rows.group_names.size();
   const SideInformation known = side_information(facts, groups, first, rows.x.rows());
   return {rows, predictor_.describe(view(rows.x), known), view(rows.y)};
 }
@@ -47,8 +47,9 @@ Regions Judge::regions(const JudgedRows& rows, const Level& level) const {
 }
 
 Conformity Judge::judge(const JudgedRows& rows, bool p_values) const {
-  if (p_values) return internal::judge_named(predictor_, rows.inputs, rows.truth, rows.names());
-  return {internal::numbers_of_scores(predictor_, rows.inputs, rows.truth, rows.names()), {}};
+  Conformity judged{predictor_.scores(rows.inputs, rows.truth, rows.names()), {}};
+  if (p_values) judged.p_values = predictor_.p_values(rows.inputs, rows.truth, judged.scores);
+  return judged;
 }
 
 }  // namespace fcp

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <torch/types.h>
@@ -14,10 +15,16 @@
 #include "fcp/evaluate/measures/interval_evaluation.h"
 #include "fcp/level.h"
 #include "fcp/predictor/artifact.h"
+#include "fcp/predictor/predictor_core.h"
 #include "fcp/predictor/row_facts.h"
-#include "fcp/predictor/tensor_predictor.h"
 
 namespace fcp {
+
+// How usual each row's truth is.
+struct Conformity {
+  std::vector<double> scores;    // [N × sides]
+  std::vector<double> p_values;  // [N × targets]
+};
 
 // A batch after the network ran on it, which must live as long.
 struct JudgedRows {
@@ -49,7 +56,8 @@ class Judge {
  public:
   // The artifact must outlive this.
   explicit Judge(const CalibrationArtifact& artifact, torch::Device device = torch::kCPU)
-      : artifact_(artifact), predictor_(artifact, device) {}
+      : predictor_(std::shared_ptr<const CalibrationArtifact>(std::shared_ptr<void>(), &artifact),
+                   device) {}
 
   // Runs the network. `first`: the number of the first row among those of the facts.
   JudgedRows run(const Rows& rows, const RowFacts& facts, size_t first) const;
@@ -64,13 +72,12 @@ class Judge {
     return predictor_.within(rows.inputs, rows.truth, scores, level);
   }
 
-  const CalibrationArtifact& artifact() const { return artifact_; }
-  const TensorPredictor& predictor() const { return predictor_; }
+  const CalibrationArtifact& artifact() const { return predictor_.artifact(); }
+  const internal::PredictorCore& predictor() const { return predictor_; }
   const Score& score() const { return predictor_.score(); }
 
  private:
-  const CalibrationArtifact& artifact_;
-  TensorPredictor predictor_;
+  internal::PredictorCore predictor_;
 };
 
 }  // namespace fcp

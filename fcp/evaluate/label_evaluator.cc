@@ -22,7 +22,7 @@ constexpr char kForeignName[] = "(none of the classes)";
 class TopCounter {
  public:
   explicit TopCounter(const EvaluatedMethod& method)
-      : head_(logit_head(method.judge.predictor().predictor().shared_head(),
+      : head_(logit_head(method.judge.predictor().network().shared_head(),
                          method.artifact().method.score.output)) {}
 
   void measure(const torch::Tensor& features, const torch::Tensor& truth, Packer& packer) const {

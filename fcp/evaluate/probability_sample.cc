@@ -27,7 +27,7 @@ ProbabilitySample::ProbabilitySample(const Judge& judge, std::vector<std::string
     : class_names_(std::move(class_names)) {
   const ScoreOptions& score = judge.artifact().method.score;
   if (!score.traits().labels || score.pixels != 0) return;
-  probabilities_.emplace(judge.predictor().predictor(), judge.artifact());
+  probabilities_.emplace(judge.predictor().network(), judge.artifact());
 }
 
 void ProbabilitySample::measure(const JudgedRows& rows, Packer& packer) const {

@@ -125,9 +125,9 @@ MadeRows train_and_calibrate(const MadeFrom& from, TabularOptions train, const D
   if (!options.row_weights.empty()) {
     settings.provenance["row weights"] = weights_text(options.row_weights);
   }
-  result.calibrated =
-      begin_calibration(trained.graph, calibration, settings, context, {.known_apart = true})
-          .result;
+  result.calibrated = std::move(
+      *begin_calibration(trained.graph, calibration, settings, context, {.known_apart = true})
+           .result);
   const size_t kept = result.calibrated.artifact.rows.count();
   return {split.training.size(), kept, split.calibration.size() - kept};
 }

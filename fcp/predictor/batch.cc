@@ -88,21 +88,10 @@ void check_numbers(const Regions& regions, const RowNames& row_name) {
   }
 }
 
-std::vector<double> numbers_of_scores(const TensorPredictor& predictor, const TestInputs& rows,
-                                      const torch::Tensor& truth, const RowNames& row_name) {
-  std::vector<double> scores = predictor.score().score(rows.features, truth);
-  const auto sides = static_cast<size_t>(predictor.score().sides());
+void check_numbers(const std::vector<double>& scores, int64_t sides, const RowNames& row_name) {
   for (size_t i = 0; i < scores.size(); ++i) {
-    if (std::isnan(scores[i])) fail_of_answer(row_name(i / sides));
+    if (std::isnan(scores[i])) fail_of_answer(row_name(i / static_cast<size_t>(sides)));
   }
-  return scores;
-}
-
-Conformity judge_named(const TensorPredictor& predictor, const TestInputs& rows,
-                       const torch::Tensor& truth, const RowNames& row_name) {
-  Conformity judged{numbers_of_scores(predictor, rows, truth, row_name), {}};
-  judged.p_values = predictor.p_values(rows, truth, judged.scores);
-  return judged;
 }
 
 }  // namespace fcp::internal

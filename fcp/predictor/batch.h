@@ -14,7 +14,19 @@
 #include "fcp/data/rows.h"
 #include "fcp/methods/scores/score.h"
 #include "fcp/predictor.h"
-#include "fcp/predictor/tensor_predictor.h"
+
+namespace fcp {
+
+// What a caller knows of rows besides x; only what the calibration asks for need be there.
+struct SideInformation {
+  std::vector<int64_t> groups;  // indices of the calibration's group names; −1: unknown
+  std::vector<double> weights;  // likelihood ratios
+  // Localized draws by the place of a row: that of the first one, or those of all of them.
+  uint64_t first = 0;
+  std::vector<uint64_t> places{};
+};
+
+}  // namespace fcp
 
 namespace fcp::internal {
 
@@ -53,13 +65,8 @@ BatchData batch_of(const Rows& rows, SideInformation known);
 void check_numbers(const torch::Tensor& output, const RowNames& row_name);
 // Of intervals, or of sets of labels.
 void check_numbers(const Regions& regions, const RowNames& row_name);
-
-// The scores of these rows, and with the second function their p-values. An Error names a row whose
-// score is NaN because the network's answer is.
-std::vector<double> numbers_of_scores(const TensorPredictor& predictor, const TestInputs& rows,
-                                      const torch::Tensor& truth, const RowNames& row_name);
-Conformity judge_named(const TensorPredictor& predictor, const TestInputs& rows,
-                       const torch::Tensor& truth, const RowNames& row_name);
+// Of the scores of rows, so many for each.
+void check_numbers(const std::vector<double>& scores, int64_t sides, const RowNames& row_name);
 
 // From public values to what they hold, and back.
 struct Access {

@@ -31,7 +31,7 @@
 #include "fcp/level.h"
 #include "fcp/methods/scores/support.h"
 #include "fcp/predictor/artifact.h"
-#include "fcp/predictor/tensor_predictor.h"
+#include "fcp/predictor/predictor_core.h"
 
 namespace fcp {
 
@@ -88,7 +88,7 @@ class PredictiveDistribution {
 
   BoundSide side_;
   Support support_;
-  TensorPredictor predictor_;  // without the support
+  internal::PredictorCore predictor_;  // without the support
 };
 
 }  // namespace fcp

@@ -40,7 +40,7 @@ size_t predict(const internal::PredictorCore& predictor, RowSource& source,
   size_t first = 0;
   std::optional<ClassProbabilities> probabilities;
   if (options.probabilities) {
-    probabilities.emplace(predictor.tensors().predictor(), predictor.artifact());
+    probabilities.emplace(predictor.network(), predictor.artifact());
   }
   const size_t done = each_batch(source, context, "predict", [&](const Rows& rows) {
     const internal::BatchData batch = batch_at(rows, options.facts, predictor, first);

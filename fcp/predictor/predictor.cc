@@ -179,12 +179,12 @@ TensorRegions tensors(const Answer& answer, size_t level) {
 
 torch::Tensor features(const Predictor& predictor, const Batch& batch) {
   const torch::NoGradGuard no_grad;
-  return Access::core(predictor).tensors().features(Access::data(batch).x);
+  return Access::core(predictor).network().features(Access::data(batch).x);
 }
 
 std::vector<double> scores(const Predictor& predictor, const Batch& batch, const torch::Tensor& y) {
   const torch::NoGradGuard no_grad;
-  return Access::core(predictor).tensors().score().score(features(predictor, batch), y);
+  return Access::core(predictor).score().score(features(predictor, batch), y);
 }
 
 }  // namespace fcp

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/base/row_hash.h"
 #include "fcp/methods/calibrations/kept_levels.h"
 #include "fcp/methods/options.h"
 #include "fcp/nn/runtime/batch_free.h"
@@ -30,25 +32,40 @@ RowNames names_in(const BatchData& batch) {
   return [&batch](size_t row) { return batch.name_of(row); };
 }
 
-// Radii of every row, [N, S] or [N, C], one for each level.
-std::vector<torch::Tensor> radii_at(const Calibration& calibration, const TestInputs& rows,
-                                    std::span<const Level> levels) {
-  std::vector<torch::Tensor> radii;
-  for (const Level& level : levels) radii.push_back(calibration.radii(rows, level));
-  return radii;
+// One key for each row, of its place in the data and its x: equal rows get different keys.
+std::vector<uint64_t> row_keys(const torch::Tensor& x, const SideInformation& given) {
+  const torch::Tensor rows = x.to(torch::kCPU).contiguous();
+  const auto count = static_cast<size_t>(rows.size(0));
+  if (!given.places.empty() && given.places.size() != count) {
+    fail("found ", given.places.size(), " places for ", count, " rows");
+  }
+  const size_t bytes = count == 0 ? 0 : rows.nbytes() / count;
+  const auto* data = static_cast<const unsigned char*>(rows.data_ptr());
+  std::vector<uint64_t> keys;
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t place = given.places.empty() ? given.first + i : given.places[i];
+    keys.push_back(row_hash(data + i * bytes, bytes, place));
+  }
+  return keys;
 }
 
 }  // namespace
 
 PredictorCore::PredictorCore(CalibrationArtifact artifact, torch::Device device)
-    : PredictorCore(std::make_shared<const CalibrationArtifact>(std::move(artifact)), device, {}) {}
+    : PredictorCore(std::make_shared<const CalibrationArtifact>(std::move(artifact)), device) {}
 
 PredictorCore::PredictorCore(std::shared_ptr<const CalibrationArtifact> artifact,
-                             torch::Device device, std::shared_ptr<const TensorPredictor> tensors)
+                             torch::Device device, std::shared_ptr<const ScoredNetwork> network)
     : artifact_(std::move(artifact)),
       device_(device),
-      tensors_(tensors ? std::move(tensors)
-                       : std::make_shared<const TensorPredictor>(*artifact_, device)),
+      network_(network ? std::move(network)
+                       : std::make_shared<const ScoredNetwork>(artifact_->network,
+                                                               artifact_->method.score,
+                                                               artifact_->method.cut, device)),
+      traits_(artifact_->method.calibration.traits()),
+      group_(artifact_->method.calibration.value(field::group)),
+      calibration_(
+          make_calibration(artifact_->method.calibration, artifact_->rows, score().classes())),
       schema_(std::make_shared<const SchemaData>(*artifact_)),
       public_schema_(Access::schema(schema_)) {}
 
@@ -56,7 +73,7 @@ const PredictorCore::Texts& PredictorCore::texts() const {
   std::call_once(described_, [this] {
     texts_ = {
         .class_names = {}, .method = method_texts(*artifact_), .provenance = artifact_->facts()};
-    const auto classes = static_cast<size_t>(tensors_->score().classes());
+    const auto classes = static_cast<size_t>(score().classes());
     if (classes > 0) texts_.class_names = class_names_of(artifact_->network, classes);
   });
   return texts_;
@@ -66,8 +83,7 @@ size_t PredictorCore::derived_outputs() const {
   const torch::NoGradGuard no_grad;
   std::vector<int64_t> shape = schema_->row_shape();
   shape.insert(shape.begin(), 1);
-  const TestInputs row = tensors_->describe(torch::zeros(shape));
-  return static_cast<size_t>(tensors_->unlimited(row).prediction.size(1));
+  return static_cast<size_t>(unlimited(describe(torch::zeros(shape))).prediction.size(1));
 }
 
 size_t PredictorCore::outputs() const {
@@ -77,12 +93,12 @@ size_t PredictorCore::outputs() const {
   return outputs_;
 }
 
-TestInputs PredictorCore::describe(const BatchData& batch, bool judged) const {
+SideInformation PredictorCore::placed(const BatchData& batch, bool judged) const {
   SideInformation known = batch.known;
   if (!batch.placed) {
     known.first = judged ? places_.judge(batch.rows()) : places_.answer(batch.rows());
   }
-  return tensors_->describe(batch.x, known);
+  return known;
 }
 
 AnswerData PredictorCore::predict(const BatchData& batch, std::span<const Level> levels) const {
@@ -90,7 +106,7 @@ AnswerData PredictorCore::predict(const BatchData& batch, std::span<const Level>
   const RunOnce once;
   AnswerData answer{.levels = {levels.begin(), levels.end()}, .regions = {}};
   if (levels.empty()) {
-    answer.regions = {tensors_->unlimited(tensors_->describe(batch.x, batch.known))};
+    answer.regions = {unlimited(describe(batch.x, batch.known))};
   } else {
     for (const Level& level : levels) {
       if (const auto missing = missing_level(artifact_->rows.levels, level)) {
@@ -98,9 +114,7 @@ AnswerData PredictorCore::predict(const BatchData& batch, std::span<const Level>
       }
     }
     schema_->check_known(batch);
-    const TestInputs rows = describe(batch, /*judged=*/false);
-    answer.regions =
-        tensors_->score().regions(rows.features, radii_at(tensors_->calibration(), rows, levels));
+    answer.regions = regions(describe(batch.x, placed(batch, /*judged=*/false)), levels);
   }
   for (const Regions& regions : answer.regions) check_numbers(regions, names_in(batch));
   return answer;
@@ -127,30 +141,110 @@ void PredictorCore::check_all_scores() const {
 }
 
 Judgement PredictorCore::judge(const BatchData& batch, const torch::Tensor& truth,
-                               std::span<const Level> levels, JudgedRegions* regions) const {
+                               std::span<const Level> levels, JudgedRegions* judged_by) const {
   const torch::NoGradGuard no_grad;
   const RunOnce once;
   schema_->check_known(batch);
-  const TestInputs rows = describe(batch, /*judged=*/true);
+  const TestInputs rows = describe(batch.x, placed(batch, /*judged=*/true));
   Judgement found;
-  found.sides = static_cast<size_t>(tensors_->score().sides());
-  found.targets = static_cast<size_t>(tensors_->score().targets());
-  if (artifact_->rows.levels.empty()) {
-    Conformity judged = judge_named(*tensors_, rows, truth, names_in(batch));
-    found.scores = std::move(judged.scores);
-    found.p_values = std::move(judged.p_values);
-  } else {
-    found.scores = numbers_of_scores(*tensors_, rows, truth, names_in(batch));
-  }
+  found.sides = static_cast<size_t>(score().sides());
+  found.targets = static_cast<size_t>(score().targets());
+  found.scores = scores(rows, truth, names_in(batch));
+  if (artifact_->rows.levels.empty()) found.p_values = p_values(rows, truth, found.scores);
   for (const Level& level : levels) {
-    found.in.push_back(tensors_->within(rows, truth, found.scores, level));
+    found.in.push_back(within(rows, truth, found.scores, level));
   }
-  if (regions != nullptr) {
-    regions->regions =
-        tensors_->score().regions(rows.features, radii_at(tensors_->calibration(), rows, levels));
-    regions->groups = rows.groups;
-  }
+  if (judged_by != nullptr) *judged_by = {regions(rows, levels), rows.groups};
   return found;
+}
+
+TestInputs PredictorCore::describe(const torch::Tensor& x, const SideInformation& given) const {
+  TestInputs rows{network_->features(x), {}, {}};
+  if (group_ == kByPrediction) {
+    rows.groups = network_->predicted_labels(artifact_->method.score.output, rows.features);
+  } else {
+    rows.groups = given.groups;
+  }
+  if (traits_.by_weight) {
+    const DensityRatio& ratio = artifact_->ratio;
+    rows.weights = ratio.defined() ? ratio.weights(ratio_input(x, rows.features)) : given.weights;
+  }
+  if (traits_.by_feature) rows.keys = row_keys(x, given);
+  return rows;
+}
+
+Regions PredictorCore::region(const TestInputs& rows, const Level& level) const {
+  return score().region(rows.features, calibration_->radii(rows, level));
+}
+
+std::vector<Regions> PredictorCore::regions(const TestInputs& rows,
+                                            std::span<const Level> levels) const {
+  std::vector<torch::Tensor> radii;  // of every row, [N, S] or [N, C]
+  for (const Level& level : levels) radii.push_back(calibration_->radii(rows, level));
+  return score().regions(rows.features, radii);
+}
+
+Regions PredictorCore::unlimited(const TestInputs& rows) const {
+  return score().region(rows.features, std::numeric_limits<double>::infinity());
+}
+
+std::vector<double> PredictorCore::radius(const Level& level) const {
+  if (!traits_.one_radius) return {};
+  const torch::Tensor radii =
+      calibration_->radii({torch::empty({1, 1}), {}, {}}, level).contiguous();
+  return {radii.data_ptr<double>(), radii.data_ptr<double>() + radii.numel()};
+}
+
+std::vector<double> PredictorCore::scores(const TestInputs& rows, const torch::Tensor& truth,
+                                          const RowNames& row_name) const {
+  std::vector<double> found = score().score(rows.features, truth);
+  check_numbers(found, score().sides(), row_name);
+  return found;
+}
+
+std::vector<double> PredictorCore::p_values(const TestInputs& rows, const torch::Tensor& truth,
+                                            const std::vector<double>& scores) const {
+  if (group_ != kByLabel) return calibration_->p_values(rows, scores);
+  TestInputs by_label = rows;
+  const torch::Tensor plain = truth.to(torch::kCPU).flatten();
+  const torch::Tensor labels = plain.masked_fill(plain.isinf(), 0).to(torch::kLong).contiguous();
+  by_label.groups.assign(labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel());
+  return calibration_->p_values(by_label, scores);
+}
+
+std::vector<bool> PredictorCore::within(const TestInputs& rows, const torch::Tensor& truth,
+                                        const std::vector<double>& scores,
+                                        const Level& level) const {
+  torch::Tensor radii = host_doubles(calibration_->radii(rows, level));  // [N, S] or [N, C]
+  const std::vector<bool> foreign = foreign_labels(truth);
+  if (score().classes() > 0 && radii.size(1) > 1) {
+    const torch::Tensor plain = truth.to(torch::kCPU).reshape({-1, 1});
+    const torch::Tensor labels = plain.masked_fill(plain.isinf(), 0).to(torch::kLong);
+    radii = radii.gather(1, labels).contiguous();
+  }
+  const std::span<const double> limits = numbers(radii);
+  const auto sides = static_cast<size_t>(score().sides() / score().targets());
+  const bool strict = artifact_->method.score.value(field::paper);
+  std::vector<bool> in(scores.size() / sides, true);
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const bool within = strict ? scores[i] < limits[i] : scores[i] <= limits[i];
+    if (!within) in[i / sides] = false;
+  }
+  for (size_t i = 0; i < foreign.size(); ++i) {
+    if (foreign[i]) in[i] = false;  // an infinite radius takes all labels there are, and no others
+  }
+  return in;
+}
+
+std::vector<bool> PredictorCore::foreign_labels(const torch::Tensor& truth) const {
+  if (score().classes() == 0 || !truth.is_floating_point() || truth.dim() != 2 ||
+      truth.size(1) != 1) {
+    return {};
+  }
+  const torch::Tensor infinite = truth.isinf().to(torch::kCPU).flatten().contiguous();
+  if (!infinite.any().item<bool>()) return {};
+  const bool* const from = infinite.data_ptr<bool>();
+  return std::vector<bool>(from, from + infinite.numel());
 }
 
 void bring_to_host(AnswerData& answer) {

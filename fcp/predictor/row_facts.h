@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "fcp/predictor/batch.h"
 #include "fcp/predictor/context.h"
 #include "fcp/predictor/open_data.h"
-#include "fcp/predictor/tensor_predictor.h"
 
 namespace fcp {
 

@@ -4,6 +4,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/labels.h"
+#include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/graph/cut.h"
 #include "fcp/nn/runtime/batch_free.h"
 
@@ -33,6 +35,20 @@ torch::Tensor ScoredNetwork::features(const torch::Tensor& x) const {
   torch::NoGradGuard no_grad;
   if (layers_ && takes_rows(*layers_, x)) return run_layers(*layers_, x);
   return backbone_ ? run_apart(*backbone_, {x})[0] : x;
+}
+
+std::vector<int64_t> ScoredNetwork::predicted_labels(const std::string& output,
+                                                     const torch::Tensor& features) const {
+  const torch::Tensor answer =
+      output_matrix(run_apart(*head_, {features})[output_index(*head_, output)]);
+  const torch::Tensor numbers =
+      answer.size(1) > 1 ? answer : logits_of(logit_head(head_, output), features);
+  const torch::Tensor labels = numbers.argmax(1).to(torch::kCPU).contiguous();
+  return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
+}
+
+torch::Tensor ratio_input(const torch::Tensor& x, const torch::Tensor& features) {
+  return x.dim() == 2 ? x : features;
 }
 
 }  // namespace fcp

@@ -1,10 +1,13 @@
-// A network, cut in two, with a score over its head: what calibration, prediction and evaluation
-// run.
+// A network, cut in two, with a score over its head: what calibration runs before there is a radius,
+// and what a PredictorCore runs with one.
 //
-//   const torch::Tensor v = predictor.features(x);
-//   predictor.score().score(v, y);  predictor.score().region(v, radius);
+//   const torch::Tensor v = network.features(x);
+//   network.score().score(v, y);  network.score().region(v, radius);
+//
+// Tested by tests/predictor/scored_network_test.cc.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +36,10 @@ class ScoredNetwork {
   const std::string& cut() const { return cut_; }  // name of the feature tensor; may be empty
   const std::shared_ptr<const Network>& shared_head() const { return head_; }
 
+  // The label that the network answers for each feature: the largest of the output's numbers.
+  std::vector<int64_t> predicted_labels(const std::string& output,
+                                        const torch::Tensor& features) const;
+
  private:
   std::string cut_;
   std::optional<Network> backbone_;
@@ -40,5 +47,8 @@ class ScoredNetwork {
   std::shared_ptr<const Network> head_;
   std::unique_ptr<Score> score_;
 };
+
+// What an estimated likelihood ratio looks at: x where it is a table, the features elsewhere.
+torch::Tensor ratio_input(const torch::Tensor& x, const torch::Tensor& features);
 
 }  // namespace fcp

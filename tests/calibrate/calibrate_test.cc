@@ -352,7 +352,7 @@ TEST(Calibrate, ScalesTargetsByTheirOwnErrors) {
     }
     CalibrateSettings settings = settings_for("auto");
     const CalibrateResult result = calibrate_world(world, settings);
-    const TensorPredictor predictor(result.artifact);
+    const internal::PredictorCore predictor(result.artifact);
     const Regions regions = predictor.region(predictor.describe(tensor_over(world.x)), Level(0.1));
     const torch::Tensor length = (regions.upper - regions.lower).mean(0);
     EXPECT_LT(length[0].item<double>(), 20) << rows;
@@ -490,7 +490,7 @@ TEST(Calibrate, DoesNotLookForTrainingRowsThatAreKnownToBeApart) {
   MemoryRows rows = world.rows();
   const UnfinishedCalibration made =
       begin_calibration(world.network, rows, settings, {}, {.known_apart = true});
-  EXPECT_THAT(made.result.warnings, IsEmpty());
+  EXPECT_THAT(made.result->warnings, IsEmpty());
 }
 
 TEST(TrainingOverlap, ChanceFollowsFromHowOftenRowsRepeat) {
@@ -621,12 +621,12 @@ TEST(UnfinishedCalibration, FinishesToTheSameBytes) {
     UnfinishedCalibration later =
         begin_calibration(world->network, rows, settings, {}, {.finish_later = true});
     EXPECT_EQ(later.kept.empty(), world == &large);
-    EXPECT_FALSE(later.result.artifact.provenance.contains(kDataHash));
+    EXPECT_FALSE(later.result->artifact.provenance.contains(kDataHash));
     const auto radius = later.predictor->radius(Level(0.1));
     for (int turn = 0; turn < 2; ++turn) later.finish();
-    EXPECT_EQ(later.result.warnings, whole.warnings);
+    EXPECT_EQ(later.result->warnings, whole.warnings);
     EXPECT_EQ(radius, whole.artifact.radius(Level(0.1)));
-    EXPECT_TRUE(serialize_onnx(artifact_graph(later.result.artifact)) ==
+    EXPECT_TRUE(serialize_onnx(artifact_graph(later.result->artifact)) ==
                 serialize_onnx(artifact_graph(whole.artifact)));
   }
 }
@@ -662,7 +662,7 @@ TEST(ScoreRows, AreThoseThatCalibrationSorts) {
       begin_calibration(world.network, rows, settings, {}, {.finish_later = true});
   const RowScores in_order = made.row_scores();
   made.finish();
-  const CalibrateResult& result = made.result;
+  const CalibrateResult& result = *made.result;
   rows.rewind();
   RowScores scores =
       score_rows(world.network, rows, result.artifact.method.score, result.artifact.method.cut, {});

@@ -11,7 +11,7 @@
 #include "fcp/calibrate/update.h"
 #include "fcp/methods/scores/head_outputs.h"
 #include "fcp/predictor/open_data.h"
-#include "fcp/predictor/tensor_predictor.h"
+#include "fcp/predictor/predictor_core.h"
 
 #include "tests/calibrate/memory_rows.h"
 #include "tests/nn/graphs.h"
@@ -81,7 +81,7 @@ struct JointFigures {
 
 JointFigures figures(const CalibrationArtifact& artifact, const MemoryRows& rows) {
   const torch::NoGradGuard no_grad;
-  const TensorPredictor predictor(artifact);
+  const internal::PredictorCore predictor(artifact);
   const Array &x = rows.x(), &y = rows.y();
   const TestInputs inputs = predictor.describe(
       torch::from_blob(const_cast<float*>(x.values.data()), x.shape, torch::kFloat));

@@ -29,12 +29,12 @@ TEST(Export, IncludesInAnotherArithmeticWhatFcpIncludes) {
       artifact.network = graph;
       artifact.method.score = exact_score(name);
       artifact.method.cut = "h2";
-      const TensorPredictor untrained(
+      const internal::PredictorCore untrained(
           calibrated_on_labels(graph, artifact.method.score, artifact.method.cut));
-      const torch::Tensor features = untrained.predictor().features(x);
+      const torch::Tensor features = untrained.network().features(x);
       const torch::Tensor labels = torch::randint(3, {300, 1}, torch::kLong);
       artifact.rows.scores = untrained.score().score(features, labels.to(torch::kDouble));
-      const TensorPredictor predictor(artifact);
+      const internal::PredictorCore predictor(artifact);
       const ExportOptions options = {.levels = {Level(0.1), Level(0.2), Level(0.4), Level(0.6)}};
       const auto found =
           run_exported(in_double(export_artifact(artifact, options)), x.to(torch::kDouble));
@@ -48,7 +48,7 @@ TEST(Export, IncludesInAnotherArithmeticWhatFcpIncludes) {
     for (const std::string name : {"residual", "nested", "linearized"}) {
       SCOPED_TRACE(op + " " + name);
       const CalibrationArtifact artifact = calibrated_on_noise(graph, score_named(name), "h1", 0.5);
-      const TensorPredictor predictor(artifact);
+      const internal::PredictorCore predictor(artifact);
       const auto found = run_exported(in_double(export_artifact(artifact)), x.to(torch::kDouble));
       const Regions ours = predictor.region(predictor.describe(x), Level(0.1));
       EXPECT_TRUE((found.at("lower") <= ours.lower).all().item<bool>());
@@ -68,7 +68,7 @@ TEST(Export, SlopesOfSaturatedActivationsAreNotShort) {
     graph.initializers["w1"] *= 10;
     const CalibrationArtifact artifact = calibrated_on_noise(graph, score_named("linearized"), "");
     const torch::Tensor x = rows_for(graph, 500);
-    const TensorPredictor predictor(artifact);
+    const internal::PredictorCore predictor(artifact);
     const auto found = run_exported(in_double(export_artifact(artifact)), x.to(torch::kDouble));
     const Regions ours = predictor.region(predictor.describe(x), Level(0.1));
     EXPECT_TRUE((found.at("lower") <= ours.lower).all().item<bool>()) << op;
@@ -92,7 +92,7 @@ TEST(Export, LargeWeightsGiveNoNan) {
     artifact.rows.scores.assign(20, 1.5);
     const torch::Tensor x = rows_for(graph, 10);
     const auto found = run_exported(export_artifact(artifact), x);
-    const TensorPredictor predictor(artifact);
+    const internal::PredictorCore predictor(artifact);
     const Regions ours = predictor.region(predictor.describe(x), Level(0.1));
     EXPECT_TRUE((found.at("lower").to(torch::kDouble) <= ours.lower).all().item<bool>());
     EXPECT_TRUE((found.at("upper").to(torch::kDouble) >= ours.upper).all().item<bool>());

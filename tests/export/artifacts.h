@@ -1,5 +1,5 @@
 // Random networks calibrated on noise or on random labels, and their exported graphs held against
-// TensorPredictor.
+// PredictorCore.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 #include "fcp/export/export.h"
 #include "fcp/nn/runtime/network.h"
-#include "fcp/predictor/tensor_predictor.h"
+#include "fcp/predictor/predictor_core.h"
 
 #include "tests/export/run_exported.h"
 
@@ -71,7 +71,7 @@ inline void expect_same_intervals(const CalibrationArtifact& artifact,
   const Graph exported = export_artifact(artifact, options);
   const torch::Tensor x = rows_for(artifact.network, 25);
   const auto found = run_exported(exported, x);
-  const TensorPredictor predictor(artifact);
+  const internal::PredictorCore predictor(artifact);
   const TestInputs rows = predictor.describe(x);
   const torch::NoGradGuard no_gradients;
   const Tensors plain = Network(artifact.network).run({x});
@@ -130,7 +130,7 @@ inline void expect_same_sets(const CalibrationArtifact& artifact) {
   const ExportOptions options = {.levels = {Level(0.1), Level(0.5), Level(0.001)}};
   const torch::Tensor x = rows_for(artifact.network, 200);
   const auto found = run_exported(export_artifact(artifact, options), x);
-  const TensorPredictor predictor(artifact);
+  const internal::PredictorCore predictor(artifact);
   const TestInputs rows = predictor.describe(x);
   for (const Level& level : options.levels) {
     const torch::Tensor expected = predictor.region(rows, level).members;

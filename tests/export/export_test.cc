@@ -1,4 +1,4 @@
-// Exported graphs against TensorPredictor: the same intervals to 5e-5 of their size, on random
+// Exported graphs against PredictorCore: the same intervals to 5e-5 of their size, on random
 // networks, for every score, norm and kind of head that can be exported.
 #include "fcp/export/export.h"
 
@@ -14,7 +14,7 @@
 #include "fcp/export/graph_builder.h"
 #include "fcp/methods/scores/head_outputs.h"
 #include "fcp/nn/runtime/network.h"
-#include "fcp/predictor/tensor_predictor.h"
+#include "fcp/predictor/predictor_core.h"
 
 #include "tests/bounds/heads.h"
 #include "tests/export/artifacts.h"
@@ -120,7 +120,7 @@ TEST(Export, CrossTakesTheEndsOfTheRank) {
   const torch::Tensor x = rows_for(artifact.network, 25);
   const auto found = run_exported(exported, x);
   EXPECT_EQ(found.size(), 1 + 2 * options.levels.size()) << "the ends of all rows are left out";
-  const TensorPredictor predictor(artifact);
+  const internal::PredictorCore predictor(artifact);
   const torch::NoGradGuard no_gradients;
   for (const Level& level : options.levels) {
     const Regions expected = predictor.region(predictor.describe(x), level);

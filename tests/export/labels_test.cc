@@ -1,4 +1,4 @@
-// Label sets of exported graphs: all labels of TensorPredictor, and hardly one more.
+// Label sets of exported graphs: all labels of PredictorCore, and hardly one more.
 #include <algorithm>
 #include <cmath>
 #include <utility>

@@ -11,7 +11,7 @@
 #include "fcp/base/error.h"
 #include "fcp/export/export.h"
 #include "fcp/export/intervals.h"
-#include "fcp/predictor/tensor_predictor.h"
+#include "fcp/predictor/predictor_core.h"
 
 #include "tests/bounds/heads.h"
 #include "tests/export/run_exported.h"
@@ -99,7 +99,7 @@ inline bool expect_equal_export(const Graph& graph, uint64_t seed) {
   }
   const torch::Tensor x = torch::randn({6, graph.inputs[0].shape[1]});
   const auto found = run_exported(exported, x);
-  const TensorPredictor predictor(artifact);
+  const internal::PredictorCore predictor(artifact);
   const torch::NoGradGuard no_gradients;
   const Regions own = predictor.region(predictor.describe(x), Level(0.1));
   const torch::Tensor size =

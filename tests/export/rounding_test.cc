@@ -52,7 +52,7 @@ TEST(Export, IncludesWhatFcpIncludesWhereNumbersCancel) {
       ++kept;
       const torch::Tensor x = rows(200);
       const auto found = run_exported(in_double(exported), x.to(torch::kDouble));
-      const TensorPredictor predictor(artifact);
+      const internal::PredictorCore predictor(artifact);
       const Regions ours = predictor.region(predictor.describe(x), Level(0.1));
       if (predicts_labels(name)) {
         EXPECT_FALSE(ours.members.logical_and(found.at("in_set").logical_not()).any().item<bool>());
@@ -84,7 +84,7 @@ TEST(Export, DensityIncludesWhatFcpIncludesWhereGapsAreNearlyEqual) {
     artifact = measured_on(artifact, 100 * torch::randn({64, 8}));
     ASSERT_TRUE(artifact.rounding.measured());
     const torch::Tensor x = 100 * torch::randn({300, 8});
-    const TensorPredictor predictor(artifact);
+    const internal::PredictorCore predictor(artifact);
     for (const double alpha : {0.9, 0.5, 0.1}) {
       const ExportOptions options = {.levels = {Level(alpha)}};
       const auto found =
@@ -113,7 +113,7 @@ TEST(Export, StepsOfTheHeadAreNotLost) {
   const torch::Tensor answer = network.shared_head()->run({features})[0].to(torch::kDouble);
   artifact.rows.scores = network.score().score(features, -answer);
   artifact = measured_on(artifact, x);
-  const TensorPredictor predictor(artifact);
+  const internal::PredictorCore predictor(artifact);
   for (const double alpha : {0.2, 0.5, 0.8}) {
     const ExportOptions options = {.levels = {Level(alpha)}};
     const auto found =
@@ -137,7 +137,7 @@ TEST(Export, NetworksOf16BitsComputeIn32) {
     EXPECT_EQ(exported.outputs[0].type, torch::kHalf);
     const torch::Tensor x = torch::randn({20, 3}).to(torch::kHalf);
     const auto found = run_exported(exported, x);
-    const TensorPredictor predictor(artifact);
+    const internal::PredictorCore predictor(artifact);
     const Regions ours = predictor.region(predictor.describe(x), Level(0.1));
     EXPECT_EQ(found.at("y").scalar_type(), torch::kHalf);
     EXPECT_EQ(found.at("lower").scalar_type(), torch::kFloat);
@@ -189,7 +189,7 @@ TEST(Export, NestedThroughEinsumAndInstanceNormalization) {
     artifact.rows.scores.assign(20, 0.05);
     const torch::Tensor x = rows_for(head, 30);
     const auto found = run_exported(in_double(export_artifact(artifact)), x.to(torch::kDouble));
-    const TensorPredictor predictor(artifact);
+    const internal::PredictorCore predictor(artifact);
     const Regions ours = predictor.region(predictor.describe(x), Level(0.1));
     EXPECT_TRUE((found.at("lower").flatten(1) <= ours.lower).all().item<bool>());
     EXPECT_TRUE((found.at("upper").flatten(1) >= ours.upper).all().item<bool>());

@@ -10,7 +10,7 @@
 #include "fcp/nn/graph/input_layout.h"
 #include "fcp/nn/graph/onnx_reader.h"
 #include "fcp/nn/runtime/network.h"
-#include "fcp/predictor/tensor_predictor.h"
+#include "fcp/predictor/predictor_core.h"
 
 #include "tests/nn/graphs.h"
 #include "tests/support/files.h"
@@ -98,7 +98,7 @@ TEST_F(NetworkInputs, ComeFromAnArchiveAndGoIntoFilesAsTheyWere) {
     ASSERT_TRUE(is_packed(artifact.network));
     const auto source = open_data({.data = data.data, .target = ""}, &artifact.network);
     const Rows rows = read_all(*source);
-    const TensorPredictor predictor(artifact, torch::kCPU);
+    const internal::PredictorCore predictor(artifact, torch::kCPU);
     const Regions regions = predictor.region(predictor.describe(view(rows.x)), Level(0.1));
     EXPECT_TRUE(torch::allclose(regions.prediction, answer_.to(torch::kDouble), 1e-5, 1e-5));
 

@@ -74,9 +74,9 @@ RowInfo info_for(const std::string& calibration, size_t rows) {
 // What the score says at one level, by itself.
 Regions reference(const Predictor& predictor, const Batch& batch, const Level& level) {
   const torch::NoGradGuard no_grad;
-  const TensorPredictor& tensors = internal::Access::core(predictor).tensors();
+  const internal::PredictorCore& core = internal::Access::core(predictor);
   const internal::BatchData& data = internal::Access::data(batch);
-  return tensors.region(tensors.describe(data.x, data.known), level);
+  return core.region(core.describe(data.x, data.known), level);
 }
 
 TEST(Predictor, AllLevelsAreThoseOfEachByItself) {

@@ -234,11 +234,8 @@ TEST_F(SegmentationRowsTest, AnImageWhoseAnswerIsNotANumberIsNamed) {
   const std::string told = open().pairs[0].image + ": the network's answer is NaN";
   const auto writer = open_region_folder(folder_.path(""), false, images);
   images.rewind();
-  EXPECT_THAT(
-      [&] {
-        predict({artifact, torch::kCPU}, images, {}, {}, *writer);
-      },
-      ThrowsMessage<Error>(HasSubstr(told)));
+  EXPECT_THAT([&] { predict(internal::PredictorCore(artifact), images, {}, {}, *writer); },
+              ThrowsMessage<Error>(HasSubstr(told)));
   images.rewind();
   EXPECT_THAT([&] { evaluate(artifact, images, {}, {}); }, ThrowsMessage<Error>(HasSubstr(told)));
 }

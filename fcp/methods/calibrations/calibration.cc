@@ -141,9 +141,9 @@ CalibrationOptions::CalibrationOptions(const std::string& calibration,
   own = *found;
 }
 
-std::string CalibrationOptions::group_column() const {
+bool CalibrationOptions::by_column() const {
   const auto* grouped = as<GroupedOptions>();
-  return grouped != nullptr && grouped->by_column() ? grouped->group : "";
+  return grouped != nullptr && grouped->by_column();
 }
 
 std::vector<std::string> calibration_names() {

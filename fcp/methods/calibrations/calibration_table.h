@@ -71,8 +71,9 @@ struct CalibrationOptions : OptionsOf<SharedCalibrationOptions, AnyCalibration> 
   // With its defaults; an Error where there is no calibration of that name.
   explicit CalibrationOptions(const std::string& calibration, SharedCalibrationOptions shared = {});
 
-  // The column that tells the group of each row; empty: none has to.
-  std::string group_column() const;
+  // Whether groups are told by a column; and by which one, "" where none has to.
+  bool by_column() const;
+  std::string group_column() const { return by_column() ? value(field::group) : ""; }
 
   bool operator==(const CalibrationOptions&) const = default;
 };

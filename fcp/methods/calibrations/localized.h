@@ -13,7 +13,7 @@
 // 1 − α in every neighbourhood that is large against h. As h → ∞ it is split calibration.
 //
 // ξ is drawn anew for every row: a pseudo-random function of the row's key and the seed, where the
-// key says which row it is: its place in the data, together with a hash of x (TensorPredictor). It
+// key says which row it is: its place in the data, together with a hash of x (PredictorCore). It
 // must not be a function of x alone: where few different x exist there would be few draws, and
 // coverage would be that of these draws instead of the mean over all. What is reproducible: the
 // same data in the same order with the same seed gives the same intervals, in batches of any size.

@@ -1,4 +1,4 @@
-#include "fcp/predictor/tensor_predictor.h"
+#include "fcp/predictor/predictor_core.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +12,9 @@
 
 namespace fcp {
 namespace {
+
+using internal::PredictorCore;
+using internal::RowPlaces;
 
 using testing::ElementsAre;
 
@@ -37,11 +40,11 @@ CalibrationArtifact hundred_rows(const std::string& kind) {
 
 // The region of each row is the score's at the row's own radius, and the truth is in it where its
 // p-value says so.
-TEST(TensorPredictor, RegionsAndPValuesAgree) {
+TEST(PredictorCore, RegionsAndPValuesAgree) {
   Random random(1);
   for (const char* kind : {"split", "grouped", "localized", "weighted"}) {
     const CalibrationArtifact artifact = hundred_rows(kind);
-    const TensorPredictor predictor(artifact);
+    const PredictorCore predictor(artifact);
     const torch::Tensor x = torch::randn({60, 2});
     SideInformation given;
     for (int64_t i = 0; i < 60; ++i) {
@@ -53,11 +56,12 @@ TEST(TensorPredictor, RegionsAndPValuesAgree) {
     const torch::Tensor truth =
         predictor.region(rows, level).prediction + torch::randn({60, 3}, torch::kDouble) * 40;
     const Regions regions = predictor.region(rows, level);
-    const Conformity judged = predictor.judge(rows, truth);
+    const std::vector<double> p_values =
+        predictor.p_values(rows, truth, predictor.score().score(rows.features, truth));
     const torch::Tensor in =
         (regions.lower <= truth).logical_and(truth <= regions.upper).all(1).contiguous();
     for (int64_t i = 0; i < 60; ++i) {
-      EXPECT_EQ(judged.p_values[static_cast<size_t>(i)] > 0.2, in[i].item<bool>()) << kind << i;
+      EXPECT_EQ(p_values[static_cast<size_t>(i)] > 0.2, in[i].item<bool>()) << kind << i;
     }
     EXPECT_GT(in.sum().item<int64_t>(), 5) << kind;
     EXPECT_LT(in.sum().item<int64_t>(), 55) << kind;
@@ -66,12 +70,12 @@ TEST(TensorPredictor, RegionsAndPValuesAgree) {
 
 // Features of small batches differ in their last bits from those of large ones; the radius of a row
 // at its place of the data does not.
-TEST(TensorPredictor, ARowHasOneLocalizedRadiusInAnyBatch) {
+TEST(PredictorCore, ARowHasOneLocalizedRadiusInAnyBatch) {
   CalibrationArtifact artifact = hundred_rows("localized");
   artifact.network = make_mlp({40, 64, 1});
   artifact.rows.features = torch::randn({100, 64}).relu();
   artifact.method.calibration.set(field::bandwidth, 8);
-  const TensorPredictor predictor(artifact);
+  const PredictorCore predictor(artifact);
   const torch::Tensor x = torch::randn({300, 40});
   const auto radii = [&](const torch::Tensor& rows, int64_t first) {
     SideInformation given;
@@ -89,7 +93,7 @@ TEST(TensorPredictor, ARowHasOneLocalizedRadiusInAnyBatch) {
 }
 
 // The draws of randomized sets and of centres follow the row, not the company it comes in.
-TEST(TensorPredictor, ARowHasOneLabelSetInAnyBatch) {
+TEST(PredictorCore, ARowHasOneLabelSetInAnyBatch) {
   for (const char* score : {"aps", "raps", "saps"}) {
     CalibrationArtifact artifact = hundred_rows("localized");
     artifact.network = make_mlp({40, 64, 5});
@@ -98,7 +102,7 @@ TEST(TensorPredictor, ARowHasOneLabelSetInAnyBatch) {
     for (double& one : artifact.rows.scores) one /= 100;
     artifact.rows.features = torch::randn({100, 64}).relu();
     artifact.method.calibration.set(field::bandwidth, 8);
-    const TensorPredictor predictor(artifact);
+    const PredictorCore predictor(artifact);
     const torch::Tensor x = torch::randn({200, 40});
     const auto sets = [&](const torch::Tensor& rows, int64_t first) {
       SideInformation given;
@@ -115,8 +119,8 @@ TEST(TensorPredictor, ARowHasOneLabelSetInAnyBatch) {
 }
 
 // Equal rows draw their centres independently.
-TEST(TensorPredictor, EqualRowsGetDifferentLocalizedCentres) {
-  const TensorPredictor predictor(hundred_rows("localized"));
+TEST(PredictorCore, EqualRowsGetDifferentLocalizedCentres) {
+  const PredictorCore predictor(hundred_rows("localized"));
   const torch::Tensor x = torch::full({200, 2}, 0.5);
   const torch::Tensor radii = predictor.calibration().radii(predictor.describe(x), Level(0.3));
   EXPECT_GT(std::get<0>(torch::_unique(radii)).numel(), 10);
@@ -126,7 +130,7 @@ TEST(TensorPredictor, EqualRowsGetDifferentLocalizedCentres) {
 // own. The feature is x itself, and the residual is wide where x = 1. By x and seed alone (place 0)
 // coverage is that of two draws. Hoeffding over 4,000 independent calibrations: below 0.9 by more
 // than 0.0416 with a chance of 1e-6.
-TEST(TensorPredictor, LocalizedCoversRowsThatComeOneByOne) {
+TEST(PredictorCore, LocalizedCoversRowsThatComeOneByOne) {
   Random random(7);
   double covered = 0;
   constexpr int kTrials = 4000, kFresh = 4;
@@ -149,7 +153,8 @@ TEST(TensorPredictor, LocalizedCoversRowsThatComeOneByOne) {
     artifact.rows.scores.clear();
     for (float& one : x) artifact.rows.scores.push_back(std::abs(draw(one)));
     artifact.rows.features = torch::tensor(x).reshape({30, 1});
-    const TensorPredictor predictor(network, artifact);
+    const PredictorCore predictor(std::make_shared<const CalibrationArtifact>(artifact),
+                                  torch::kCPU, network);
     for (int i = 0; i < kFresh; ++i) {
       float place = 0;
       const double y = draw(place);
@@ -162,8 +167,8 @@ TEST(TensorPredictor, LocalizedCoversRowsThatComeOneByOne) {
   EXPECT_GT(covered, 0.9 - 0.0416);
 }
 
-TEST(TensorPredictor, PlacesAreGivenOneByOneOrInARow) {
-  const TensorPredictor predictor(hundred_rows("localized"));
+TEST(PredictorCore, PlacesAreGivenOneByOneOrInARow) {
+  const PredictorCore predictor(hundred_rows("localized"));
   const torch::Tensor x = torch::full({3, 2}, 0.5);
   const auto radii = [&](const SideInformation& given) {
     return predictor.calibration().radii(predictor.describe(x, given), Level(0.3));
@@ -181,11 +186,11 @@ TEST(TensorPredictor, PlacesAreGivenOneByOneOrInARow) {
   EXPECT_EQ(places.judge(1), 0u);
 }
 
-TEST(TensorPredictor, GroupsByTheNetworksAnswer) {
+TEST(PredictorCore, GroupsByTheNetworksAnswer) {
   CalibrationArtifact artifact = hundred_rows("grouped");
   artifact.method.calibration.set(field::group, kByPrediction);
   artifact.rows.group_names = {"0", "1", "2"};
-  const TensorPredictor predictor(artifact);
+  const PredictorCore predictor(artifact);
   const torch::Tensor x = torch::randn({20, 2});
   const torch::Tensor expected = Network(artifact.network).forward(x).argmax(1);
   const TestInputs rows = predictor.describe(x);
@@ -194,11 +199,11 @@ TEST(TensorPredictor, GroupsByTheNetworksAnswer) {
   }
 }
 
-TEST(TensorPredictor, EstimatesWeightsOfTables) {
+TEST(PredictorCore, EstimatesWeightsOfTables) {
   CalibrationArtifact artifact = hundred_rows("weighted");
   artifact.ratio = {torch::zeros({2}, torch::kDouble), torch::ones({2}, torch::kDouble),
                     torch::tensor({1.0, 0.0, 0.5}, torch::kDouble)};
-  const TensorPredictor predictor(artifact);
+  const PredictorCore predictor(artifact);
   // An estimated ratio does not ask for given ones.
   const TestInputs rows = predictor.describe(torch::tensor({{1.0f, 7.0f}, {0.0f, 7.0f}}));
   EXPECT_THAT(rows.weights,

@@ -51,17 +51,19 @@ ScoreOptions chosen_options(const std::string& method, const ClassificationOptio
                             const Level& level) {
   const std::shared_ptr<const Network>& head = data.head;
   ScoreOptions score(method.substr(0, method.find('+')), {.seed = options.seed});
-  if (score.as<FeatureSampledOptions>()) score.own = options.sampled;
+  const bool sampled = score.find(field::samples) != nullptr;
+  if (sampled) score.own = options.sampled;
   // As in the papers that are compared with.
   if (bool* allow_empty = score.find(field::allow_empty)) *allow_empty = true;
   if (score.find(field::temperature) != nullptr) {
     score = choose_temperature(score, head, selection);
   }
-  if (score.as<RapsOptions>() || score.as<SapsOptions>() || method == "feature_margin+rank") {
+  const bool has_rank_term = score.find(field::rank_weight) != nullptr;
+  if (has_rank_term && (!score.traits().uses_features || method == "feature_margin+rank")) {
     const bool cooler = score.find(field::temperature) != nullptr;
     score = choose_rank_term(score, head, selection, level, cooler);
   }
-  if (score.as<FeatureSampledOptions>() && options.sampled.steps == 0) {
+  if (sampled && options.sampled.steps == 0) {
     score = choose_sampled_steps(score, head, selection, level);
   }
   return score;

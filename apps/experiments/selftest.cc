@@ -46,14 +46,14 @@ ScoreOptions score_options(const std::string& name) {
   if (name == kEachSpread) return {SpreadOptions{}, {.targets = 2}};
   ScoreOptions options(name);
   if (options.searches()) *options.find(field::steps) = 10;
-  if (auto* sampled = options.as<FeatureSampledOptions>()) sampled->samples = 50;
+  if (auto* samples = options.find(field::samples)) *samples = 50;
   if (double* weight = options.find(field::rank_weight)) *weight = 0.1;
   return options;
 }
 
 // Whether it is tried on two outputs.
 bool of_pairs(const ScoreOptions& score) {
-  return score.targets > 0 || score.as<EllipsoidOptions>() != nullptr;
+  return score.targets > 0 || score.find(field::cholesky) != nullptr;
 }
 
 const Graph& network_for(const SelftestWorld& world, const ScoreOptions& score) {

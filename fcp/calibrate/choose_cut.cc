@@ -95,8 +95,7 @@ std::vector<double> feature_spread(const torch::Tensor& features) {
 }
 
 CutWork::CutWork(const Graph& graph, const ScoreOptions& score, const torch::Tensor& x)
-    : linearized_(score.as<LinearizedOptions>() != nullptr),
-      linear_bounds_(has_linear_bounds(score)) {
+    : linearized_(score.traits().linear), linear_bounds_(has_linear_bounds(score)) {
   struct CountedNode {
     std::vector<std::string> outputs;
     Work work;

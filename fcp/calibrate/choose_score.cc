@@ -57,7 +57,9 @@ std::vector<std::string> wanted_scores(const std::array<const char*, count>& ord
 
 // Whether the network has the outputs that the score reads.
 bool has_heads_for(const Graph& network, const ScoreOptions& score) {
-  if (const auto* cqr = score.as<CqrOptions>()) return !cqr->low.empty() && !cqr->high.empty();
+  if (const auto* low = score.find(field::low)) {
+    return !low->empty() && !score.value(field::high).empty();
+  }
   const std::vector<std::string> learned = score.learned_outputs();
   return std::all_of(learned.begin(), learned.end(),
                      [&](const std::string& name) { return has_output(network, name); });
@@ -320,11 +322,11 @@ ScoreSelection select_score(const Graph& network, const ScoreOptions& score, con
                          spread_rows(y, kMostContestRows), options, contest.halvings()};
   for (const std::string& name : wanted_scores(kIntervalScores, options.scores)) {
     ScoreOptions candidate = as_score(score, name);
-    const bool two_outputs = candidate.as<CqrOptions>() != nullptr;
+    const bool two_outputs = candidate.find(field::low) != nullptr;
     // One output is the prediction, two others are the quantiles.
     if (two_outputs) candidate.output.clear();
-    if (auto* residual = candidate.as<ResidualOptions>(); residual && residual->normalize.empty()) {
-      residual->normalize = options.target_scales;
+    if (auto* normalize = candidate.find(field::normalize); normalize && normalize->empty()) {
+      *normalize = options.target_scales;
     }
     if (std::find(options.without.begin(), options.without.end(), name) != options.without.end()) {
       continue;
@@ -334,8 +336,8 @@ ScoreSelection select_score(const Graph& network, const ScoreOptions& score, con
       contest.enter(candidate, [&](ScoreCandidate&) -> HalfMeasures { fail(options.no_heads); });
       continue;
     }
-    if (auto* quantiles = candidate.as<QuantilesOptions>()) {
-      quantiles->tail = std::clamp(options.level.value() / 2, 1e-3, 0.25);
+    if (double* const tail = candidate.find(field::tail)) {
+      *tail = std::clamp(options.level.value() / 2, 1e-3, 0.25);
     }
     contest.enter(candidate, [&](ScoreCandidate& entry) {
       if (entry.score.traits().uses_features) return measure_features(rows, entry);

@@ -79,8 +79,8 @@ std::string before_affine_end(const Graph& graph, const std::vector<std::string>
 }
 
 bool needs_bounds(const ScoreOptions& score) {
-  const auto* quantiles = score.as<FeatureCqrOptions>();
-  return score.find(field::bound) != nullptr && (quantiles == nullptr || !quantiles->paper);
+  const bool searched_pair = score.find(field::low) != nullptr && score.value(field::paper);
+  return score.find(field::bound) != nullptr && !searched_pair;
 }
 
 // A node of the head that has no bounds; nothing where all have.

@@ -66,7 +66,7 @@ Rows rows_for_heads(const ChoiceRows& rows, RowMask& mask) {
 
 // Whether the covariance of several targets is asked for, or compared.
 bool wants_factors(const ChoiceRows& rows, const ChoiceState& state) {
-  return state.plan.method.score.as<EllipsoidOptions>() != nullptr ||
+  return state.plan.method.score.find(field::cholesky) != nullptr ||
          rows.settings.method.text("joint") == kJointAuto;
 }
 
@@ -211,7 +211,7 @@ ChoiceState choose_scales(ChoiceState state, const ChoiceRows& rows) {
     failure_reason();  // where it cannot be done, all targets share a radius as before
   }
   if (!has_output(plan.network, kScaleOutput)) return state;
-  if (auto* residual = plan.method.score.as<ResidualOptions>()) residual->normalize = kScaleOutput;
+  if (auto* normalize = plan.method.score.find(field::normalize)) *normalize = kScaleOutput;
   if (!state.open.score) {
     rows.context.observer->note(concat("score: residual in the unit of each target, measured on ",
                                        rows.slice.x.rows(),

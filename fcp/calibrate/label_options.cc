@@ -62,14 +62,16 @@ ScoreOptions choose_temperature(ScoreOptions options, const std::shared_ptr<cons
 
 ScoreOptions choose_sampled_steps(ScoreOptions options, const std::shared_ptr<const Network>& head,
                                   const LabelledFeatures& rows, const Level& level, int most) {
-  FeatureSampledOptions& own = *options.as<FeatureSampledOptions>();
   const torch::NoGradGuard no_gradients;
-  own.steps = 1;  // region() does not depend on it
+  int& steps = *options.find(field::steps);
+  steps = 1;  // region() does not depend on it
   const std::unique_ptr<Score> score = make_score(options, head);
   const LogitHead logits = logit_head(head, options.output);
-  const SurrogateSearch search(
-      logits.network, 0,
-      {.rate = own.step_rate, .adam = own.adam, .weights = {}, .loss = SearchLoss::kCrossEntropy});
+  const SurrogateSearch search(logits.network, 0,
+                               {.rate = options.value(field::step_rate),
+                                .adam = options.value(field::adam),
+                                .weights = {},
+                                .loss = SearchLoss::kCrossEntropy});
   const int64_t half = rows.features.size(0) / 2;
   if (conformal_rank(level, static_cast<size_t>(half)) > static_cast<size_t>(half)) {
     fail("feature_sampled: ", rows.features.size(0), " selection rows are too few to choose its ",
@@ -81,19 +83,20 @@ ScoreOptions choose_sampled_steps(ScoreOptions options, const std::shared_ptr<co
       labels_of(rows.labels, rows.features.size(0), logits.classes).unsqueeze(1);
   const auto count = static_cast<double>(half);
   double best = 0;
-  own.steps = 0;
+  steps = 0;
   search.walk(features, truth.narrow(0, 0, half), most, [&](int step, const torch::Tensor& found) {
     check_interrupted();
-    const std::vector<double> scores = plain_scores(row_norms(found - features, own.norm));
+    const std::vector<double> scores =
+        plain_scores(row_norms(found - features, options.value(field::norm)));
     const Regions regions = score->region(others, conformal_quantile(scores, level));
     const double covered =
         regions.members.gather(1, truth.narrow(0, half, half)).sum().item<double>();
     best = std::max(best, covered / count);
     // Strictly more than 1 − α: strictly fewer misses than α of the rows.
-    if (level.at_most_share(count - covered + 1e-9, count)) own.steps = step;
-    return own.steps == 0;
+    if (level.at_most_share(count - covered + 1e-9, count)) steps = step;
+    return steps == 0;
   });
-  if (own.steps == 0) {
+  if (steps == 0) {
     fail("feature_sampled: after none of ", most, " steps do the sets cover more than ",
          100 * (1 - level.value()), " % of the selection rows (best ", 100 * best,
          " %); try a larger --rate, or --score feature_margin, which needs no steps");

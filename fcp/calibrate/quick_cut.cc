@@ -103,7 +103,7 @@ class CutSearch {
     Graph folded = graph_for_score(network_, score_);
     fold_constants(folded);
     std::vector<std::string> cuts = options_.cuts.empty() ? feature_cuts(folded) : options_.cuts;
-    const int64_t coarse = score_.as<LinearizedOptions>() ? kFineRows : kCoarseRows;
+    const int64_t coarse = score_.traits().linear ? kFineRows : kCoarseRows;
     // The rows that the shortest cuts are looked at besides are those of about as many cuts.
     cuts = affordable_cuts(
         CutWork(folded, score_, x_), cuts, std::min(coarse, x_.size(0)), kRegionsOfALadder,
@@ -191,16 +191,14 @@ bool has_ladder(const ScoreOptions& score) {
   if (!score.rectifier.empty() || score.pixels > 0) return false;
   if (score.side != BoundSide::kBoth) return false;
   const auto* nested = score.as<NestedOptions>();
-  return score.as<LinearizedOptions>() != nullptr ||
-         (nested != nullptr && nested->bound.method == BoundMethod::kIbp);
+  return score.traits().linear || (nested != nullptr && nested->bound.method == BoundMethod::kIbp);
 }
 
 RegionLadder::RegionLadder(const Score& sharp, const ScoreOptions& score,
                            const torch::Tensor& features, const torch::Tensor& truth,
                            const Level& level)
     : rows_(static_cast<size_t>(features.size(0))),
-      radii_(rungs_around(probe_radius(sharp, features, truth, level),
-                          score.as<LinearizedOptions>() != nullptr)) {
+      radii_(rungs_around(probe_radius(sharp, features, truth, level), score.traits().linear)) {
   for (size_t rung = 1; rung < radii_.size(); ++rung) {
     check_interrupted();
     const Regions regions = sharp.region(features, radii_[rung]);

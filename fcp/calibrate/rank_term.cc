@@ -148,7 +148,7 @@ std::vector<TermCandidate> measured_terms(ScoreOptions options,
                                           const LabelledFeatures& rows, const Level& level,
                                           const std::vector<Halving>& halvings) {
   const bool randomized = options.value(field::randomized);
-  const bool counts_shares = options.as<SapsOptions>() != nullptr && randomized;
+  const bool counts_shares = randomized && options.find(field::rank_free) == nullptr;
   const auto count = static_cast<size_t>(rows.features.size(0));
   std::vector<TermCandidate> candidates;
   for (size_t draw = 0; draw < (randomized ? halvings.size() : 1); ++draw) {
@@ -234,7 +234,7 @@ ScoreOptions choose_rank_term(ScoreOptions options, const std::shared_ptr<const 
     fail(options.name(), " has no rank term to choose; raps, saps and feature_margin have");
   }
   const torch::NoGradGuard no_gradients;
-  if (options.as<FeatureMarginOptions>()) {
+  if (options.traits().uses_features) {
     return choose_margin_term(std::move(options), head, rows, level);
   }
   return choose_share_term(std::move(options), head, rows, level, cooler);

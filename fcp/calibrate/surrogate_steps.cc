@@ -73,7 +73,8 @@ bool covers_more(double covered, double rows, const Level& level) {
 }
 
 StepsChoice choose_cqr_steps(const std::shared_ptr<const Network>& head, const ScoreOptions& score,
-                             const StepsFolds& rows, const Level& level, int most) {
+                             const FeatureCqrOptions& own, const StepsFolds& rows,
+                             const Level& level, int most) {
   ScoreOptions one_step = score;
   *one_step.find(field::steps) = 1;  // region() does not depend on it
   const std::unique_ptr<Score> surrogate = make_score(one_step, head);
@@ -82,7 +83,6 @@ StepsChoice choose_cqr_steps(const std::shared_ptr<const Network>& head, const S
   const TestInputs fresh{rows.validation_features, {}, {}};
   const CalibrationOptions as_paper(SplitOptions{}, {.paper = true});
   StepsChoice choice;
-  const auto& own = *score.as<FeatureCqrOptions>();
   for (const CalibrationScores& step : cqr_rows_by_step(head, own, rows, most)) {
     const torch::Tensor radii = make_calibration(as_paper, step)->radii(fresh, level);
     const double covered = count_inside(surrogate->region(fresh.features, radii), truth);
@@ -98,8 +98,8 @@ StepsChoice choose_cqr_steps(const std::shared_ptr<const Network>& head, const S
 // How many validation rows a band of that radius covers. Where bands only grow, a row is covered
 // from its nested score on, so that the scores, made once, answer for every radius.
 std::function<double(double)> count_by_radius(const std::shared_ptr<const Network>& head,
-                                              const ScoreOptions& score, const StepsFolds& rows) {
-  const auto& own = *score.as<SurrogateOptions>();
+                                              const ScoreOptions& score,
+                                              const SurrogateOptions& own, const StepsFolds& rows) {
   if (own.bound.method == BoundMethod::kIbp) {
     const ScoreOptions nested(NestedOptions{.norm = own.norm, .bound = own.bound}, score);
     std::vector<double> entered =
@@ -138,13 +138,15 @@ StepsChoice choose_steps(std::shared_ptr<const Network> head, const ScoreOptions
                          const StepsFolds& rows, const Level& level, int most) {
   if (most < 1) fail("surrogate: at most ", most, " steps were allowed, expected 1 or more");
   torch::NoGradGuard no_grad;
-  if (score.as<FeatureCqrOptions>()) return choose_cqr_steps(head, score, rows, level, most);
-  const auto& own = *score.as<SurrogateOptions>();
+  if (const auto* cqr = score.as<FeatureCqrOptions>()) {
+    return choose_cqr_steps(head, score, *cqr, rows, level, most);
+  }
+  const auto& own = std::get<SurrogateOptions>(score.own);
   const SurrogateSearch search(
       head, output_index(*head, score.output),
       {.rate = own.step_rate, .adam = own.adam, .weights = own.loss_weights});
   const auto validation_rows = static_cast<double>(rows.validation_truth.size(0));
-  const std::function<double(double)> covered_at = count_by_radius(head, score, rows);
+  const std::function<double(double)> covered_at = count_by_radius(head, score, own, rows);
   FollowingQuantile quantile(level);
   StepsChoice choice;
   search.distances(rows.calibration_features, rows.calibration_truth, most,

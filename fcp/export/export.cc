@@ -25,15 +25,14 @@ constexpr char kExported[] = "fcp.export";
 
 void check_calibration(const CalibrationArtifact& artifact) {
   const CalibrationOptions& options = artifact.method.calibration;
-  const auto* grouped = options.as<GroupedOptions>();
-  if (grouped == nullptr) {
+  if (!options.traits().by_group) {
     if (options.traits().one_radius || options.traits().made_by_fit) return;
     fail(options.name(),
          " calibration gives each row a radius of its own from all calibration rows, ",
          "which is not a fixed part of a graph; export takes split");
   }
-  if (grouped->by_column()) {
-    fail("the group of a row is told by '", grouped->group,
+  if (options.by_column()) {
+    fail("the group of a row is told by '", options.value(field::group),
          "', which is not an input of the network; export takes split");
   }
   if (!artifact.method.score.traits().labels) {
@@ -62,6 +61,12 @@ void check_options_of(const DensityOptions& options, const ScoreOptions&) {
        "density without union to export");
 }
 
+void check_options_of(const NestedOptions&, const ScoreOptions& score) {
+  if (score.rectifier.empty() || score.side == BoundSide::kBoth) return;
+  fail("one end of rectified nested is not exported; calibrate with spread or quantiles, or ",
+       "without rectifying");
+}
+
 template <typename Options>
 requires requires(const Options& options) { options.randomized; }
 void check_options_of(const Options& options, const ScoreOptions&) {
@@ -71,7 +76,7 @@ void check_options_of(const Options& options, const ScoreOptions&) {
 }
 
 void check_score(const ScoreOptions& score) {
-  const bool cqr_of_features = score.as<FeatureCqrOptions>() != nullptr;
+  const bool cqr_of_features = score.traits().uses_features && score.find(field::low) != nullptr;
   if (score.searches()) {
     fail(score.name(), cqr_of_features ? " by the paper" : "",
          " searches features by gradient descent, which is not a fixed graph; calibrate with ",
@@ -81,16 +86,12 @@ void check_score(const ScoreOptions& score) {
     fail("rectified ", score.name(),
          " is not exported; residual, linearized, nested, cqr, spread, quantiles and density are");
   }
-  if (!score.rectifier.empty() && score.as<NestedOptions>() && score.side != BoundSide::kBoth) {
-    fail("one end of rectified nested is not exported; calibrate with spread or quantiles, or ",
-         "without rectifying");
-  }
+  std::visit([&](const auto& options) { check_options_of(options, score); }, score.own);
   const BoundOptions* bound = score.find(field::bound);
   if (bound != nullptr && !score.traits().labels && bound->method != BoundMethod::kIbp) {
     fail("bounds by ", bound_name(bound->method), " walk backwards from every output, which ",
          "is not written as ONNX nodes; calibrate with the bound ibp to export");
   }
-  std::visit([&](const auto& options) { check_options_of(options, score); }, score.own);
 }
 
 // Without the outputs that the region alone reads, as wide as there are calibration rows.

@@ -250,8 +250,8 @@ class IntervalWriter {
 
   // The ends of the residual, put on the prediction.
   Ends around_center(double radius) {
-    const auto* moved = score_.as<QuantilesOptions>();  // else grown
-    const bool grown = moved == nullptr;
+    const double* const tail = score_.find(field::tail);  // of a pair that is moved
+    const bool grown = tail == nullptr;
     if (grown && score_.rectifier.empty() && radius >= grown_limit(grid_.quantiles)) {
       return everything();
     }
@@ -263,7 +263,7 @@ class IntervalWriter {
     }
     grid_.rounding = rounding_.node(rounding_.of_output(grid_.name), 3, torch::kDouble);
     const Ends residual = grown ? write_grown_interval(builder_, grid_, given)
-                                : write_quantile_pair(builder_, grid_, moved->tail, given);
+                                : write_quantile_pair(builder_, grid_, *tail, given);
     return {builder_.add("Add", {center_.lower, as_output(residual.lower)}),
             builder_.add("Add", {center_.upper, as_output(residual.upper)})};
   }
@@ -301,7 +301,7 @@ class IntervalWriter {
 
   // center ∓ r, times the spread where there is one.
   Ends margin(double radius) {
-    if (score_.as<ResidualOptions>() && spread_.empty() && score_.rectifier.empty()) {
+    if (score_.find(field::normalize) && spread_.empty() && score_.rectifier.empty()) {
       rounding_.check_center(radius, center_.lower);
     }
     std::string reach = number(rounded_up(radius));
@@ -408,7 +408,7 @@ std::vector<Ends> write_intervals(GraphBuilder& builder, const CalibrationArtifa
   IntervalWriter writer(builder, artifact, head);
   std::vector<Ends> intervals;
   for (const Level& level : levels) {
-    const bool crossed = artifact.method.score.as<CrossOptions>() != nullptr;
+    const bool crossed = artifact.method.score.traits().made_by_fit;
     const auto rank = static_cast<double>(conformal_rank(level, artifact.rows.count()));
     intervals.push_back(writer.write(crossed ? std::vector{rank} : artifact.radius(level)));
   }

@@ -59,6 +59,7 @@ struct ScoreTraits {
   bool reads_heads = false;    // reads an output that fcp can learn on features (head_outputs.h)
   bool counts_pixels = false;  // a share of an image's pixels can be asked for
   bool negative = false;       // may be below 0: rectifying lowers it instead of dividing it
+  bool linear = false;         // its ends follow from one gradient of the head, for every radius
   bool boxed = false;          // its ends are those of a box around the region
   bool made_by_fit = false;    // comes with its network and cannot be asked of another one
   const char* baseline = "";   // the plain score beside which it is shown; empty: a plain one
@@ -83,7 +84,7 @@ constexpr ScoreTraits traits_of(const NestedOptions&) {
   return {.uses_features = true, .counts_pixels = true, .baseline = "residual"};
 }
 constexpr ScoreTraits traits_of(const LinearizedOptions&) {
-  return {.uses_features = true, .baseline = "residual"};
+  return {.uses_features = true, .linear = true, .baseline = "residual"};
 }
 constexpr ScoreTraits traits_of(const SurrogateOptions&) {
   return {.uses_features = true, .baseline = "residual"};

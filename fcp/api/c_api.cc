@@ -231,6 +231,22 @@ int fcp_label_sets(const fcp_predictor* predictor, const fcp_rows* rows, const c
   });
 }
 
+long long fcp_flags(const fcp_predictor* predictor, const fcp_rows* rows, char* texts,
+                    long long capacity) {
+  return guarded(-1LL, [&] {
+    const fcp::Batch batch = batch_of(given(predictor, "predictor")->value, rows);
+    if (batch.flags().empty()) fcp::fail("flags are of cells; numbers do not say what rows had");
+    long long size = 0;
+    for (const std::string& flags : batch.flags()) size += std::ssize(flags) + 1;
+    if (capacity < size) return size;
+    given(texts, "texts");
+    for (const std::string& flags : batch.flags()) {
+      texts = std::copy_n(flags.c_str(), flags.size() + 1, texts);
+    }
+    return size;
+  });
+}
+
 int fcp_p_values(const fcp_predictor* predictor, const fcp_rows* rows, const float* y,
                  double* p_values) {
   return guarded(-1, [&] {

@@ -333,6 +333,10 @@ class Estimator(Parameters):
         score, p_value, inside = self._fitted().check(rows, answers, level, facts)
         return Checked(score[:, 0] if score.shape[1] == 1 else score, p_value, inside)
 
+    def flags(self, X: Any) -> np.ndarray:
+        """Of each row of a table what no training row had, as `fcp predict --flags` writes it."""
+        return self.model_.flags(X)
+
     def outliers(
         self, X: Any, reference: Any, fdr: Alpha = 0.1, *, score: str = "neighbours",
         neighbours: int = 10, cut: Optional[str] = None, seed: int = 0, weights: Any = None,

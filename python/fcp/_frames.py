@@ -39,11 +39,33 @@ def matched(X: Any, names: Sequence[str]) -> Any:
     return X[list(names)]
 
 
+Novelties = List[Tuple[str, np.ndarray]]
+
+
 def encoded(X: Any, network: _fcp.Network, columns: Sequence[Tuple[str, bool]]) -> np.ndarray:
     """The numbers that a network trained by fcp on a table reads from such a table. Warns of rows
     with what no training row had, as the program does."""
+    numbers, found = _encoded(X, network, columns)
+    _warn_of_novelties(found, len(numbers))
+    return numbers
+
+
+def flags(X: Any, network: _fcp.Network, columns: Sequence[Tuple[str, bool]]) -> np.ndarray:
+    """Of each row what no training row had, with "|" between."""
+    numbers, found = _encoded(X, network, columns)
+    return np.array([_flags_of(found, row) for row in range(len(numbers))], dtype=object)
+
+
+def _flags_of(found: Novelties, row: int) -> str:
+    return "|".join(flag for flag, marked in found if marked[row])
+
+
+def _encoded(
+    X: Any, network: _fcp.Network, columns: Sequence[Tuple[str, bool]]
+) -> Tuple[np.ndarray, Novelties]:
     X = matched(X, [name for name, _ in columns])
-    parts, found = [], []
+    parts: List[np.ndarray] = []
+    found: Novelties = []
     for place, (name, is_number) in enumerate(columns):
         values = np.asarray(X[name])
         if is_number and values.dtype.kind in "fiu" and not np.isnan(values).any():
@@ -53,25 +75,24 @@ def encoded(X: Any, network: _fcp.Network, columns: Sequence[Tuple[str, bool]]) 
             continue
         unique, first, inverse = np.unique(texts(values), return_index=True, return_inverse=True)
         order = np.argsort(first)  # the first cell that cannot be read is the one to complain of
-        cells, flags = _fcp.encode_cells(
+        cells, own = _fcp.encode_cells(
             network, place, unique[order].tolist(), first[order].tolist()
         )
         back = np.argsort(order)[inverse]
         parts.append(cells[back])
-        for flag in set(flags) - {""}:
-            found.append((flag, np.array([one == flag for one in flags])[back]))
-    _warn_of_novelties(found, len(parts[0]))
-    return np.concatenate(parts, axis=1)
+        for flag in set(own) - {""}:
+            found.append((flag, np.array([one == flag for one in own])[back]))
+    return np.concatenate(parts, axis=1), found
 
 
-def _warn_of_novelties(found: Sequence[Tuple[str, np.ndarray]], rows: int) -> None:
+def _warn_of_novelties(found: Novelties, rows: int) -> None:
     found = [(flag, marked) for flag, marked in found if marked.any()]
     if not found:
         return
     counts: Dict[str, int] = {}
     for row in np.flatnonzero(np.logical_or.reduce([marked for _, marked in found])):
-        flags = "|".join(flag for flag, marked in found if marked[row])
-        counts[flags] = counts.get(flags, 0) + 1
+        text = _flags_of(found, row)
+        counts[text] = counts.get(text, 0) + 1
     warnings.warn("X: " + _fcp.novelty_text(counts, rows), stacklevel=2)
 
 

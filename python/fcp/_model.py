@@ -91,6 +91,17 @@ class Model:
             return self._packing.rows(X)
         return _arrays.readable(X)
 
+    def flags(self, X: Any) -> np.ndarray:
+        """Of each row of a table what no training row had, and the guarantee does not extend to:
+        "missing:COLUMN", "unseen:COLUMN" (a category) and "range:COLUMN" (far outside), with "|"
+        between; "" for the rest."""
+        if not self._columns or _frames.column_names(X) is None:
+            raise _fcp.Error(
+                "flags are of rows by column, for a network that fcp trained on a table; "
+                "numbers do not say what training rows had"
+            )
+        return _frames.flags(X, self._network, self._columns)
+
     def with_classes(self, classes: np.ndarray) -> "Model":
         """The same network, which knows what its outputs are called; so will its files."""
         named = copy.copy(self)

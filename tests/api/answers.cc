@@ -62,8 +62,10 @@ Json answer_of(const Json& question) {
   const auto predictor = fcp::Predictor::load(question.at("model"));
   std::vector<fcp::Level> levels;
   for (const std::string text : question.at("levels")) levels.push_back(fcp::Level::parse(text));
-  const fcp::Answer answer = predictor.predict(batch_of(predictor, question), levels);
-  Json told = {{"prediction", texts(answer.points())}, {"regions", Json::array()}};
+  const fcp::Batch batch = batch_of(predictor, question);
+  const fcp::Answer answer = predictor.predict(batch, levels);
+  Json told = {
+      {"prediction", texts(answer.points())}, {"regions", Json::array()}, {"flags", batch.flags()}};
   for (size_t level = 0; level < levels.size(); ++level) {
     if (!predictor.predicts_labels()) {
       told["regions"].push_back({texts(answer.lower(level)), texts(answer.upper(level))});

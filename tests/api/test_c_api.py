@@ -51,6 +51,8 @@ def library():
     fcp.fcp_quantiles.argtypes = several + [DOUBLES]
     rows = several[:2]
     fcp.fcp_probability.argtypes = rows + [ctypes.c_double] * 2 + [DOUBLES] * 2
+    fcp.fcp_flags.restype = ctypes.c_longlong
+    fcp.fcp_flags.argtypes = rows + [ctypes.c_char_p, ctypes.c_longlong]
     fcp.fcp_class_probabilities.argtypes = rows + [DOUBLES] * 3
     fcp.fcp_discoveries.argtypes = [DOUBLES, ctypes.c_longlong, ctypes.c_char_p,
                                     ctypes.POINTER(ctypes.c_ubyte)]
@@ -302,6 +304,27 @@ class CApi(unittest.TestCase):
         self.assertEqual(self.fcp.fcp_last_error(), b"ends: is NULL")
         self.assertEqual(self.fcp.fcp_parts(predictor, rows, levels, 2, None, None, -1), -1)
         self.assertEqual(self.fcp.fcp_last_error(), b"capacity: found -1, expected 0 or more")
+
+    def test_flags_of_cells(self):
+        predictor = self.load()
+        cells = [cell for row in self.rows for cell in row]
+        plain = self.flags(predictor, Rows(count=len(self.rows), cells=texts(cells)))
+        self.assertEqual(plain[0], "")
+        far = Rows(count=len(self.rows), cells=texts(["1e9", *cells[1:]]))
+        first = self.fcp.fcp_column(predictor, 0).decode()
+        wanted = ["range:" + first, *plain[1:]]
+        self.assertEqual(self.flags(predictor, far), wanted)
+        short = ctypes.create_string_buffer(b"untouched")
+        self.assertEqual(self.fcp.fcp_flags(predictor, far, short, 5), sum(map(len, wanted)) + len(wanted))
+        self.assertEqual(short.value, b"untouched")
+        self.assertEqual(self.fcp.fcp_flags(predictor, self.numbers(self.rows), None, 0), -1)
+        self.assertIn(b"flags are of cells", self.fcp.fcp_last_error())
+
+    def flags(self, predictor, rows):
+        size = self.fcp.fcp_flags(predictor, rows, None, 0)
+        room = ctypes.create_string_buffer(size)
+        self.assertEqual(self.fcp.fcp_flags(predictor, rows, room, size), size)
+        return [text.decode() for text in room.raw.split(b"\0")[:-1]]
 
     def test_refusals_are_one_line(self):
         self.assertIsNone(self.fcp.fcp_load(b"none.onnx", b"cpu"))

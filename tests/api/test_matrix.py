@@ -449,6 +449,33 @@ class Matrix(unittest.TestCase):
                         self.assertIn("'side'", told.pop("program"))  # a file without the column
                     self.assert_refused(told, NEEDS[calibration])
 
+    def test_the_same_flags(self):
+        """Of cells that no training row had."""
+        odd = {name: list(self.rows[name]) for name in TRAINED}
+        odd["city"][1], odd["b"][2], odd["city"][2] = "Mars", "1e9", "Rome"
+        with open(self.file("odd.csv"), "w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([TRAINED, *zip(*odd.values())])
+        question = {**self.question("table", "split", LEVELS), "cells": list(zip(*odd.values()))}
+        told = self.run_here("predict", "table_split.onnx", "--data", "odd.csv", "--flags").stdout
+        wanted = [row["flags"] for row in csv.DictReader(io.StringIO(told))]
+        self.assertEqual(wanted[1:3], ["unseen:city", "range:b|unseen:city"])
+        done = subprocess.run([ANSWERS], input=json.dumps([question]), capture_output=True,
+                              text=True, timeout=program.LONGEST, check=True)
+        self.assertEqual(json.loads(done.stdout)[0]["flags"], wanted)
+        model = self.library.fcp_load(question["model"].encode(), b"cpu")
+        room = ctypes.create_string_buffer(1000)
+        size = self.library.fcp_flags(model, self.c_rows(model, question), room, 1000)
+        self.library.fcp_free(model)
+        self.assertEqual(room.raw[:size].decode().split("\0"), [*wanted, ""])
+        frame = pandas.read_csv(self.file("odd.csv"))
+        self.assertEqual(list(self.estimator("table", "split").flags(frame)), wanted)
+        inputs = [{"name": name, "shape": [ASKED], "datatype": "BYTES", "data": cells}
+                  for name, cells in odd.items()]
+        status, told = self.server.json("POST", "/v2/models/table_split/infer",
+                                        {"inputs": inputs, "parameters": {"flags": True}})
+        self.assertEqual(status, 200, told)
+        self.assertEqual({one["name"]: one["data"] for one in told["outputs"]}["flags"], wanted)
+
     def test_missing_numbers_are_refused_alike(self):
         saved = self.arrays["x"]
         type(self).arrays = dict(self.arrays, x=np.load(self.file("missing.npy")))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Fails where a page names a file that does not exist, links to nothing, is not part of the site, or
-lists other modules than check_includes.py knows."""
+lists other modules than check_includes.py knows, or where a walk through the code is too long, miscounted
+or has a file in a folder that nothing before it includes or is in."""
 import pathlib
 import re
 import sys
@@ -13,6 +14,9 @@ NAMED = re.compile(rf"`((?:{FOLDERS})/[\w./*-]+)`")
 REWRITTEN = {("ai.onnx", name) for name in (
     "SequenceConstruct SequenceEmpty SequenceInsert SequenceErase SequenceAt SequenceLength "
     "SplitToSequence ConcatFromSequence").split()} | {("ai.onnx.ml", "ZipMap")}
+# Of docs/how_it_works.md, in their order: each a straight line through the code.
+WALKS = ["`fcp calibrate`", "`fcp predict`", "`fcp fit`", "a served request"]
+LONGEST_WALK = 20
 LINK = re.compile(r"\]\((?!https?:)([^)\s]*)\)")
 
 
@@ -38,6 +42,41 @@ def operator_complaints(root):
         yield f"networks.md: the table of operators has {name} of {domain}, which operators.inc lacks"
 
 
+def included(root, file):
+    """The headers that a file and its own header include, and so on."""
+    found, left = set(), [file, file.with_suffix(".h")]
+    while left:
+        path = left.pop()
+        if path in found or not path.exists():
+            continue
+        found.add(path)
+        for name in re.findall(r'^#include ["<]((?:fcp|apps)/[\w./]+)[">]', path.read_text(encoding="utf-8"),
+                               flags=re.M):
+            left += [root / name, root / "include" / name]
+    return found - {file}
+
+
+def walk_complaints(root):
+    """What is wrong with the walks of docs/how_it_works.md: lines such as `* calibrate, 3 files: `a` → …`."""
+    page = (root / "docs/how_it_works.md").read_text(encoding="utf-8")
+    walks = re.findall(r"^\* ([^,\n]+), (\d+) files: (.+)$", page, flags=re.M)
+    if [name for name, _, _ in walks] != WALKS:
+        yield f"how_it_works.md: has the walks {[name for name, _, _ in walks]}, expected {WALKS}"
+    for name, count, text in walks:
+        files = [root / file for file in re.findall(r"`([^`]+)`", text)]
+        if len(files) != int(count) or len(files) > LONGEST_WALK:
+            yield f"how_it_works.md: the walk of {name} has {len(files)} files, says {count}, at most {LONGEST_WALK}"
+        if len(set(files)) != len(files):
+            yield f"how_it_works.md: the walk of {name} comes by a file twice"
+        seen, folders = set(), set()
+        for file in files:
+            own = {file.with_suffix(".h"), root / "include/fcp" / f"{file.stem}.h"}
+            if file is not files[0] and file.parent not in folders and not own & seen:
+                yield f"how_it_works.md: the walk of {name} has {file.relative_to(root)}, which nothing before it includes"
+            seen |= included(root, file)
+            folders.add(file.parent)
+
+
 def complaints(root):
     for page in sorted([*root.glob("*.md"), *root.glob("docs/*.md")]):
         text = page.read_text(encoding="utf-8")
@@ -58,6 +97,7 @@ def complaints(root):
     for name in sorted(pages ^ {page.name for page in root.glob("docs/*.md")}):
         yield f"mkdocs.yml and docs/ have different pages: {name}"
     yield from operator_complaints(root)
+    yield from walk_complaints(root)
     table = (root / "CONTRIBUTING.md").read_text(encoding="utf-8").split("| module |")[1]
     listed = set(re.findall(r"^\| `([\w/]+)` \|", table.split("\n\n")[0], flags=re.M))
     for module in sorted(listed ^ set(BELOW)):

@@ -459,11 +459,10 @@ SERVER = [
             "several_inputs_nested.onnx localized_nested.onnx density_union.onnx kept_levels_nested.onnx",
             kind="server"),
     Command("serve groups and weights", "groups grouped_residual.onnx "
-            "estimated_residual.onnx labels_by_side.onnx", kind="server"),
+            "estimated_residual.onnx weighted_residual.onnx labels_by_side.onnx", kind="server"),
     Command("serve feedback", "feedback nested.onnx", kind="server", ignored="state"),
     Command("serve errors", "errors nested.onnx", kind="server"),
     refused("serve a plain network", "serve plain.onnx --port 0"),
-    refused("serve given weights", "serve weighted_residual.onnx --port 0"),
     refused("serve no file", "serve none.onnx --port 0"),
 ]
 

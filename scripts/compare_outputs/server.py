@@ -156,7 +156,7 @@ def groups():
         rows, names, extra = (labels, "ab", "side") if name == "labels_by_side" else (test, "abcd", "region")
         plain = columns(rows, names)
         group = columns(rows, [extra], numbers=False)
-        weight = columns(test, ["w"]) if rows is test else []
+        weight = [{**columns(test, ["w"])[0], "name": "weights"}] if rows is test else []
         for more in ([], group, weight, group + weight):
             server.tell("POST", infer, {"inputs": plain + more, "parameters": {"alpha": "0.1,0.3"}})
         group = [{**group[0], "data": ["nowhere", *group[0]["data"][1:]]}]

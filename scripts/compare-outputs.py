@@ -52,6 +52,7 @@ MASKS = [(re.compile(pattern.encode()), text.encode()) for pattern, text in (
     (r'"seconds": ?[-+.\de]+', '"seconds": SECONDS'),
     (r"(trained in) [-+.\de,]+ s\b", r"\1 SECONDS"),
     (r"(cells?), \S+ s of cells", r"\1, SECONDS of cells"),
+    (r"(?m)^.* \[[= ]*>?[= ]*\] .*\n", ""),  # progress, a line for each half minute
 )]
 NEWLINE = b"\n"
 LONGEST = 600  # seconds for one command

@@ -306,7 +306,13 @@ class CApi(unittest.TestCase):
         self.assertEqual(self.fcp.fcp_last_error(), b"capacity: found -1, expected 0 or more")
 
     def test_flags_of_cells(self):
-        predictor = self.load()
+        demo, model = demo_folder(), self.path("flagged.onnx")  # of a network that knows its ranges
+        self.run_fcp("train", os.path.join(demo, "train.csv"), "--target", "minutes", "--members",
+                     "1", "--epochs", "2", "--out", self.path("trained.onnx"))
+        self.run_fcp("calibrate", self.path("trained.onnx"), "--data",
+                     os.path.join(demo, "calibration.csv"), "--target", "minutes", "--score",
+                     "residual", "--out", model)
+        predictor = self.load(model)
         cells = [cell for row in self.rows for cell in row]
         plain = self.flags(predictor, Rows(count=len(self.rows), cells=texts(cells)))
         self.assertEqual(plain[0], "")

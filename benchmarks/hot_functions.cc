@@ -153,7 +153,7 @@ BENCHMARK(nested_region)->Unit(benchmark::kMillisecond);
 
 void linearized_score(benchmark::State& state) {
   const PaperNetwork& paper = PaperNetwork::get();
-  const auto score = make_score({.name = "linearized"}, paper.head);
+  const auto score = make_score(LinearizedOptions{}, paper.head);
   for (auto _ : state) benchmark::DoNotOptimize(score->score(paper.features, paper.truth));
   set_rows(state, kRows);
   set_rate(state, "of_gemm", 2.0 * kRows * 2 * 64 * 64, gemm_peak());  // forwards and backwards

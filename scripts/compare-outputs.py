@@ -41,12 +41,7 @@ import onnx_files  # noqa: E402
 
 # Differences that are meant: regular expressions of the command's name and of what differs (a file,
 # "stdout", "stderr", "exit code"), and why.
-EXPECTED = [
-    (r".*", r".*\.onnx", "fcp.outputs; fcp.candidates has as numbers what the provenance had as text; "
-     r"settings have the defaults of options that the score does not have"),
-    (r"(auto.*: evaluate|demo|fit.*)", r".*\.html", "reports show the candidates' numbers, not their text"),
-    (r".*compare.*", "stdout", "the interval score of unions goes by their parts"),
-]
+EXPECTED = []
 
 MASKS = [(re.compile(pattern.encode()), text.encode()) for pattern, text in (
     (r'"seconds": ?[-+.\de]+', '"seconds": SECONDS'),

@@ -216,7 +216,7 @@ SplitHead split_head(const Network& head) {
   const auto constant = [&](size_t i) {
     const auto found =
         i < node.inputs.size() ? graph.initializers.find(node.inputs[i]) : graph.initializers.end();
-    return found == graph.initializers.end() ? torch::Tensor() : found->second;
+    return found == graph.initializers.end() ? torch::Tensor() : found->second.tensor();
   };
   const bool biased = node.inputs.size() > 2 && !node.inputs[2].empty();
   if (!constant(1).defined() || (biased && !constant(2).defined())) return {};

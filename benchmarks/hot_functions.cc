@@ -86,7 +86,7 @@ struct PaperNetwork {
     torch::manual_seed(0);
     graph = make_mlp({64, 64, 64, 64, 1});
     for (auto& [name, tensor] : graph.initializers) {
-      if (tensor.dim() == 2) tensor = (torch::rand_like(tensor) - 0.5) / 4;
+      if (tensor.dim() == 2) tensor = torch::Tensor((torch::rand_like(tensor) - 0.5) / 4);
     }
     score = SurrogateOptions{.steps = 100};
     const ScoredNetwork predictor(graph, score, "h2");

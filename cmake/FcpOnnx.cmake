@@ -5,7 +5,7 @@
 # the Python package onnx, or -DFCP_ONNX_PROTO=path.
 include_guard()
 find_package(Protobuf REQUIRED)
-if(fcp_torch_is_system)
+if(fcp_torch_is_system OR NOT FCP_TORCH)
   find_package(ONNX CONFIG QUIET)
 endif()
 add_library(fcp_onnx INTERFACE)

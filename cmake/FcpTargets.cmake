@@ -54,7 +54,7 @@ function(fcp_cold target)
 endfunction()
 
 # Modules whose numbers change their type only where they say so.
-set(FCP_EXACT_NUMBERS conformal monitoring)
+set(FCP_EXACT_NUMBERS bounds conformal graph monitoring search)
 
 function(fcp_module name)
   cmake_parse_arguments(MODULE "COLD" "" "SOURCES;COLD_SOURCES;MODULES;LIBRARIES" ${ARGN})

@@ -23,6 +23,7 @@ if(fcp_torch_cuda AND FCP_CUDA_KERNELS)
         set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
       endif()
       set(FCP_CUDA TRUE)
+      add_compile_definitions(FCP_CUDA)  # fcp/nn/kernels/cuda/cuda_kernels.h
       message(STATUS "fcp: CUDA kernels by ${CMAKE_CUDA_COMPILER}")
     else()
       message(STATUS "fcp: without CUDA kernels: ${CMAKE_CUDA_COMPILER} is of CUDA \

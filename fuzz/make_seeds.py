@@ -185,8 +185,8 @@ def requests():
 
 def main():
     makers = {"csv": tables, "options": options, "ml": ml, "encoding": encodings, "npy": arrays,
-              "onnx": networks, "calibrated": calibrations, "image": images, "request": requests,
-              "schema": schemas}
+              "graph": networks, "onnx": networks, "calibrated": calibrations, "image": images,
+              "request": requests, "schema": schemas}
     for name, make in makers.items():
         folder = pathlib.Path(sys.argv[1]) / name
         folder.mkdir(parents=True, exist_ok=True)

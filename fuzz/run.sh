@@ -13,7 +13,7 @@ export build=${1:-build/fuzz}
 export seconds=${2:-60}
 shift $(($# > 2 ? 2 : $#))
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(calibrated options ml onnx csv encoding image npy request schema)
+[ ${#targets[@]} -gt 0 ] || targets=(calibrated options ml onnx csv encoding graph image npy request schema)
 
 /usr/bin/python3 fuzz/make_seeds.py "$build/seeds"
 mkdir -p "$build/crashes"
@@ -32,7 +32,7 @@ fuzz() {
   # A file of some kilobytes must not make fcp ask for much: constants of a network may have 2^28
   # elements (kMaxElements), everything else stays far below.
   local most=512
-  [ "$target" = onnx ] && most=2200
+  case $target in onnx | graph) most=2200 ;; esac
   if nice -n 19 "$build/fuzz/fuzz_$target" "$corpus" "$build/seeds/$target" $(kept "$target") \
     -seed="${FUZZ_SEED:-0}" -runs="${FUZZ_RUNS:--1}" -max_total_time="$seconds" \
     -max_len=2048 -len_control=0 -timeout=60 -malloc_limit_mb=$most -rss_limit_mb=5000 \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The modules that read files or requests and need no libtorch (and numbers), built by clang with the address and
-# undefined-behaviour sanitizers: their tests, and their fuzzing targets on FUZZ_RUNS (700) inputs each
-# from a fixed seed, or for some seconds, so that a run repeats the one before: what is new is looked
-# for by `make fuzz`. Skips, saying why, where clang or its sanitizers do not work.
+# The modules that read files, networks or requests and need no libtorch (and numbers), built by
+# clang with the address and undefined-behaviour sanitizers: their tests, and their fuzzing targets
+# on FUZZ_RUNS (700) inputs each from a fixed seed, or for some seconds, so that a run repeats the
+# one before: what is new is looked for by `make fuzz`. Skips, saying why, where clang or its sanitizers do not work.
 #
 #   scripts/check-modules.sh [JOBS] [SECONDS]        all cores, 60
 set -euo pipefail
@@ -32,8 +32,8 @@ fi
 cmake --preset modules ${CMAKE_OPTIONS:-}
 cmake --build --preset modules --parallel "$jobs"
 (cd build/modules && "${calm[@]}" ctest --parallel "$jobs" --output-on-failure \
-  --tests-regex '^(base|conformal|data|images|serving_messages)_test$')
+  --tests-regex '^(base|conformal|data|graph|images|serving_messages)_test$')
 rm -rf build/modules/corpus
-targets=(csv encoding npy request schema)
+targets=(csv encoding graph npy request schema)
 [ ! -x build/modules/fuzz/fuzz_image ] || targets+=(image)
 FUZZ_SEED=1 FUZZ_RUNS=${FUZZ_RUNS:-700} "${calm[@]}" fuzz/run.sh build/modules "$seconds" "${targets[@]}"

@@ -5,7 +5,7 @@
 # it. FCP_LINT_SECONDS, where set, is the time after which what is left is only named.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-modules='(fcp/(base|conformal|evaluate/measures|data|distributed)|apps/report)/'
+modules='(fcp/(base|conformal|evaluate/measures|data|distributed|nn/graph)|apps/report)/'
 base=${1:-$(git rev-parse --verify --quiet HEAD~1 || true)}
 if [ -n "$base" ] && [ "$base" != --all ]; then
   changed=$(git diff --name-only --diff-filter=d "$base" -- fcp apps)
@@ -13,7 +13,14 @@ else
   changed=$(git ls-files -- fcp apps)
 fi
 files=$(echo "$changed" | sed -nE "s/\.h$/.cc/; \\,^$modules.*\.cc$,p" | sort -u |
-  while read -r file; do [ ! -f "$file" ] || echo "$file"; done)
+  while read -r file; do
+    [ -f "$file" ] || continue
+    # Of nn/graph, what fcp_graph is made of.
+    case $file in
+      fcp/nn/graph/*) grep -qs " ${file##*/}$" fcp/nn/graph/CMakeLists.txt || continue ;;
+    esac
+    echo "$file"
+  done)
 [ -n "$files" ] || { echo "lint: no file without libtorch changed"; exit 0; }
 echo "lint: $(echo "$files" | wc -l) files"
 # One compile command a file, and what only g++ knows taken out of it.

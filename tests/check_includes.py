@@ -59,6 +59,10 @@ NO_TORCH = {"base", "conformal", "evaluate/measures", "monitoring", "data", "dat
             "distributed", "apps/report"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"(?:fcp/)?((?<=fcp/)[^"]+|apps/[^"]+)"|<((?:torch|ATen|c10)/[^>]*)>)')
 
+# Headers of nn that a module without libtorch may include: those of the graph and of what is known of
+# operators by name. They include each other alone.
+PLAIN = re.compile(r"fcp/(nn/graph/\w+|nn/ops/(op_traits|output_types|types))\.h")
+
 # Files outside of fcp/nn/ops that may compare names of operators: they look for patterns of nodes, or
 # write one node as others.
 PATTERNS = {
@@ -136,8 +140,11 @@ def complaints(root):
         for where, own, torch in includes_of(root, path):
             if own and module_of(own) not in allowed:
                 yield f"{where}: module '{module}' must not include module '{module_of(own)}'"
-            if torch and module in NO_TORCH:
-                yield f"{where}: module '{module}' must not include libtorch"
+            plain = PLAIN.fullmatch(path.relative_to(root).as_posix())
+            if torch and (plain or module in NO_TORCH):
+                yield f"{where}: {'this header' if plain else f'module {module!r}'} must not include libtorch"
+            if plain and own and module_of(own) == "nn" and not PLAIN.fullmatch(f"fcp/{own}"):
+                yield f"{where}: this header must not include '{own}', which needs libtorch"
         yield from compared_names(root, path)
     for path in sorted((root / "include" / "fcp").glob("*.h")):
         if path.name not in PUBLIC:
@@ -165,11 +172,14 @@ def self_test():
         ]:
             (root / "fcp" / module).mkdir(parents=True)
             (root / "fcp" / module / "a.h").write_text(text)
+        (root / "fcp/nn/graph").mkdir()
+        (root / "fcp/nn/graph/a.h").write_text(
+            '#include <torch/types.h>\n#include "fcp/nn/ops/op.h"\n#include "fcp/nn/ops/types.h"\n')
         (root / "include" / "fcp").mkdir(parents=True)
         (root / "include" / "fcp" / "level.h").write_text('#include "fcp/base/error.h"\n')
         (root / "fcp" / "nn" / "b.h").write_text('#include "fcp/predictor.h"\n')
         found = list(complaints(root))
-        assert len(found) == 8, found
+        assert len(found) == 10, found
 
 
 def main():

@@ -46,7 +46,7 @@ class Lint(InFolder):
         shutil.copy(SCRIPTS / "lint.sh", self.folder / "scripts")
         self.write("docs/a.md", "one\n")
         self.commit()
-        for changed in ("docs/a.md", "fcp/nn/graph/graph.cc", "fcp/base/CMakeLists.txt"):
+        for changed in ("docs/a.md", "fcp/nn/ops/op.cc", "fcp/base/CMakeLists.txt"):
             with self.subTest(changed):
                 self.write(changed, "two\n")
                 self.commit()

@@ -17,6 +17,7 @@
 #include "fcp/bounds/relu_bounds.h"
 #include "fcp/bounds/walk.h"
 #include "fcp/nn/graph/rows_first.h"
+#include "fcp/nn/runtime/element_types.h"
 
 namespace fcp {
 namespace {
@@ -237,7 +238,7 @@ class RowsFirstBounds : public HeadBounds {
     NetworkOptions options;
     options.device = head_->device();
     const torch::Tensor row =
-        ball.center.narrow(0, 0, 1).to(head_->device(), head_->inputs()[0].type);
+        ball.center.narrow(0, 0, 1).to(head_->device(), scalar_type(head_->inputs()[0].type));
     const auto network = std::make_shared<const Network>(rows_first(*head_, row), options);
     known = std::make_unique<WalkedBounds>(prepare_head(network, options_), options_);
     return *known;

@@ -5,6 +5,7 @@
 #include "fcp/bounds/vector_jacobian.h"
 #include "fcp/nn/kernels/cpu/line_rows.h"
 #include "fcp/nn/kernels/cpu/row_product.h"
+#include "fcp/nn/kernels/cuda/cuda_kernels.h"
 #include "fcp/nn/kernels/cuda/free_lines_cuda.h"
 
 namespace fcp {
@@ -116,12 +117,14 @@ Coefficients through_curve(const LinearStep& step, const Coefficients& output, B
       return along_lines(a, {at_plus.slope, at_plus.bias, at_minus.slope, at_minus.bias}, step.rows,
                          bias);
     }
-    const bool hinge = lines != nullptr && !step.lines.below.slopes.defined();
-    if (hinge && takes_free_lines_cuda(a, step.rows)) {
-      const HingeResult made = along_free_lines_cuda(
-          a, {below.slope, below.bias, above.slope, above.bias, /*plus=*/sign > 0});
-      bias = bias + made.sums;
-      return made.out;
+    if constexpr (kCudaKernels) {
+      const bool hinge = lines != nullptr && !step.lines.below.slopes.defined();
+      if (hinge && takes_free_lines_cuda(a, step.rows)) {
+        const HingeResult made = along_free_lines_cuda(
+            a, {below.slope, below.bias, above.slope, above.bias, /*plus=*/sign > 0});
+        bias = bias + made.sums;
+        return made.out;
+      }
     }
     const torch::Tensor plus = a.clamp_min(0), minus = a.clamp_max(0);
     bias = bias + bias_sums(plus, at_plus.bias, step.rows) +

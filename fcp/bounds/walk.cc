@@ -9,6 +9,7 @@
 #include "fcp/nn/graph/carry.h"
 #include "fcp/nn/graph/lower_attention.h"
 #include "fcp/nn/runtime/device_waits.h"
+#include "fcp/nn/runtime/element_types.h"
 #include "fcp/nn/runtime/libtorch_error.h"
 
 namespace fcp {
@@ -110,7 +111,7 @@ PreparedHead prepare_head(std::shared_ptr<const Network> given, const BoundOptio
   PreparedHead head;
   head.plans = plan_bounds(*network);
   check_support(*network, head.plans);
-  head.output_type = network->inputs()[0].type;
+  head.output_type = scalar_type(network->inputs()[0].type);
   if (!torch::isFloatingType(head.output_type)) {
     fail("bounds need a head of floating-point features, found ", head.output_type);
   }

@@ -69,7 +69,7 @@ std::string SkippedCuts::text() const {
 
 torch::Tensor checked_features(const ScoredNetwork& network, const torch::Tensor& x) {
   const TensorInfo& info = network.shared_head()->inputs()[0];
-  const bool whole = info.type != torch::ScalarType::Undefined && !torch::isFloatingType(info.type);
+  const bool whole = info.type != ElementType::kUndefined && !is_floating(info.type);
   if (whole) fail("cut at '", info.name, "': it holds whole numbers, expected real ones");
   torch::Tensor features = network.features(x);
   if (features.dim() < 2 || features.size(0) != x.size(0)) {

@@ -12,6 +12,7 @@
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/methods/scores/rectified.h"
 #include "fcp/nn/graph/cut.h"
+#include "fcp/nn/runtime/element_types.h"
 #include "fcp/nn/runtime/libtorch_error.h"
 #include "fcp/predictor/open_data.h"
 #include "fcp/predictor/scored_network.h"
@@ -128,7 +129,7 @@ Graph with_target_scales(const Graph& network, const std::string& output, const 
   if (!finite || (scale.max() <= kSameUnit * scale.min()).item<bool>()) return network;
   Graph graph = network;
   const std::string name = kScaleOutput;
-  graph.initializers[name + "/targets"] = scale.unsqueeze(0).to(info->type);
+  graph.initializers[name + "/targets"] = scale.unsqueeze(0).to(scalar_type(info->type));
   Node shape, expand;
   shape.op = "Shape";
   shape.name = name + "/shape";

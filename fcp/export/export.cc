@@ -15,6 +15,7 @@
 #include "fcp/nn/graph/half.h"
 #include "fcp/nn/graph/input_layout.h"
 #include "fcp/nn/ops/types.h"
+#include "fcp/nn/runtime/element_types.h"
 #include "fcp/predictor/input_numbers.h"
 #include "fcp/predictor/scored_network.h"
 
@@ -111,7 +112,7 @@ void drop_row_metadata(Graph& graph) {
 }
 
 bool is_half(const TensorInfo& info) {
-  return info.type == torch::kHalf || info.type == torch::kBFloat16;
+  return info.type == ElementType::kHalf || info.type == ElementType::kBFloat16;
 }
 
 // A network in 16 bits computes in 32 here, as it does in fcp: its inputs and outputs keep their
@@ -124,20 +125,20 @@ Graph with_half_ends(Graph graph, const Graph& original) {
       }
     }
   };
-  const auto cast = [](const std::string& from, const std::string& to, torch::ScalarType type) {
+  const auto cast = [](const std::string& from, const std::string& to, ElementType type) {
     Node node;
     node.op = "Cast";
     node.name = to;
     node.inputs = {from};
     node.outputs = {to};
-    node.attributes["to"] = number_of_type(type);
+    node.attributes["to"] = static_cast<int64_t>(type);
     return node;
   };
   for (const TensorInfo& input : original.inputs) {
     if (!is_half(input)) continue;
     const std::string inside = input.name + "/float32";
     rename(input.name, inside);
-    graph.nodes.insert(graph.nodes.begin(), cast(input.name, inside, torch::kFloat));
+    graph.nodes.insert(graph.nodes.begin(), cast(input.name, inside, ElementType::kFloat));
     for (TensorInfo& own : graph.inputs) {
       if (own.name == input.name) own.type = input.type;
     }
@@ -164,7 +165,7 @@ torch::Tensor example_feature(const Graph& network, const ScoredNetwork& predict
          "but the number of rows");
   }
   if (shape[0] == kDynamic) shape[0] = 1;
-  return predictor.features(torch::zeros(shape, input.type));
+  return predictor.features(torch::zeros(shape, scalar_type(input.type)));
 }
 
 TensorInfo info_like(TensorInfo info, const std::string& name) {
@@ -173,7 +174,7 @@ TensorInfo info_like(TensorInfo info, const std::string& name) {
 }
 
 TensorInfo class_info(const std::string& name, const TensorInfo& input, int64_t classes,
-                      torch::ScalarType type) {
+                      ElementType type) {
   TensorInfo info;
   info.name = name;
   info.type = type;
@@ -270,12 +271,13 @@ Graph export_artifact(const CalibrationArtifact& given, const ExportOptions& opt
     const LabelSets sets = write_label_sets(builder, artifact, head, options.levels);
     for (size_t i = 0; i < options.levels.size(); ++i) {
       const TensorInfo& input = artifact.network.inputs[0];
-      builder.output(sets.members[i], class_info(names(i)[0], input, sets.classes, torch::kBool));
+      builder.output(sets.members[i],
+                     class_info(names(i)[0], input, sets.classes, ElementType::kBool));
     }
     const std::vector<std::string> chances = chance_names(artifact, options);
     for (size_t i = 0; i < sets.chances.size(); ++i) {
       builder.output(sets.chances[i], class_info(chances[i], artifact.network.inputs[0],
-                                                 sets.classes, torch::kFloat));
+                                                 sets.classes, ElementType::kFloat));
     }
   } else {
     const std::vector<Ends> ends = write_intervals(builder, artifact, head, options.levels);

@@ -18,6 +18,7 @@
 #include "fcp/methods/scores/rectified.h"
 #include "fcp/methods/scores/support.h"
 #include "fcp/nn/graph/cut.h"
+#include "fcp/nn/runtime/element_types.h"
 
 namespace fcp {
 namespace {
@@ -36,7 +37,7 @@ class IntervalWriter {
       : builder_(builder),
         score_(artifact.method.score),
         rounding_(builder, artifact.rounding),
-        type_(interval_output(artifact, *head.network).type) {
+        type_(scalar_type(interval_output(artifact, *head.network).type)) {
     const std::shared_ptr<const Network> own = own_head(head.network);
     const std::vector<TensorInfo>& outputs = own->outputs();
     rank_ = interval_output(artifact, *head.network).shape.size();
@@ -390,8 +391,8 @@ class IntervalWriter {
 
 TensorInfo interval_output(const CalibrationArtifact& artifact, const Network& head) {
   const TensorInfo& output = head.outputs()[center_outputs(artifact.method.score, head).low];
-  if (output.type != torch::kFloat && output.type != torch::kDouble) {
-    fail("output '", output.name, "' is ", output.type, ", export needs Float or Double");
+  if (output.type != ElementType::kFloat && output.type != ElementType::kDouble) {
+    fail("output '", output.name, "' is ", output.type, ", export needs float32 or float64");
   }
   return output;
 }

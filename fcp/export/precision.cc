@@ -39,7 +39,7 @@ std::string RoundingNodes::node(double difference, size_t rank, torch::ScalarTyp
   if (difference == 0) return "";
   const std::string number = builder_.constant(torch::full({1}, difference, type));
   const TensorInfo& input = builder_.graph().inputs[0];
-  if (rounding_.largest.empty() || !torch::isFloatingType(input.type)) return number;
+  if (rounding_.largest.empty() || !is_floating(input.type)) return number;
   if (growth_.empty()) {
     const std::string flat = builder_.reshape_rows(input.name, {-1});
     const std::string wide = builder_.add("Cast", {flat}, {{"to", int64_t{11}}});

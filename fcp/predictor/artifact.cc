@@ -42,7 +42,7 @@ using Json = nlohmann::ordered_json;
 torch::Tensor take(Graph& network, const char* name, torch::ScalarType type, int64_t axes) {
   const auto found = network.initializers.find(name);
   if (found == network.initializers.end()) return {};
-  const torch::Tensor tensor = found->second.contiguous();
+  const torch::Tensor tensor = found->second;
   if (tensor.scalar_type() != type || tensor.dim() != axes) {
     fail("its '", name, "' is not of the type and shape that a calibration has");
   }
@@ -221,7 +221,7 @@ Graph artifact_graph(const CalibrationArtifact& artifact) {
   Graph graph = graph_with_calibration(artifact);
   for (const char* name : {kScores, kBaseline, kGroups, kWeights, kScale}) {
     const auto found = graph.initializers.find(name);
-    if (found != graph.initializers.end()) found->second = found->second.clone();
+    if (found != graph.initializers.end()) found->second = found->second.tensor().clone();
   }
   return graph;
 }

@@ -59,7 +59,7 @@ class ImagesForInput : public ForwardedRows {
 
 }  // namespace
 
-bool takes_pixels(const TensorInfo& input) { return input.type == torch::kByte; }
+bool takes_pixels(const TensorInfo& input) { return input.type == ElementType::kUint8; }
 
 ImageTransform pixel_transform() {
   ImageTransform transform;

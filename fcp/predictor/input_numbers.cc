@@ -35,19 +35,19 @@ struct IntegerRange {
   const char* name;
 };
 
-std::optional<IntegerRange> range_of(torch::ScalarType type) {
+std::optional<IntegerRange> range_of(ElementType type) {
   switch (type) {
-    case torch::kBool:
+    case ElementType::kBool:
       return IntegerRange{0, 1, "bool"};
-    case torch::kByte:
+    case ElementType::kUint8:
       return IntegerRange{0, 255, "uint8"};
-    case torch::kChar:
+    case ElementType::kInt8:
       return IntegerRange{-128, 127, "int8"};
-    case torch::kShort:
+    case ElementType::kInt16:
       return IntegerRange{-32768, 32767, "int16"};
-    case torch::kInt:
+    case ElementType::kInt32:
       return IntegerRange{-2147483648.0, 2147483647.0, "int32"};
-    case torch::kLong:
+    case ElementType::kInt64:
       return IntegerRange{-0x1p53, 0x1p53, "int64"};
     default:
       return std::nullopt;
@@ -163,7 +163,7 @@ MissingNumbers::MissingNumbers(const Graph& network, const std::string& input) {
   const auto own =
       std::find_if(network.inputs.begin(), network.inputs.end(),
                    [&](const TensorInfo& info) { return input.empty() || info.name == input; });
-  if (all_ || own == network.inputs.end() || !torch::isFloatingType(own->type)) return;
+  if (all_ || own == network.inputs.end() || !is_floating(own->type)) return;
   input_ = own->name;
   if (reads_missing(network, input_)) network_ = std::make_shared<const Graph>(network);
 }

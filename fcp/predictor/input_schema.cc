@@ -12,27 +12,9 @@
 namespace fcp::internal {
 namespace {
 
-const char* type_name(torch::ScalarType type) {
-  switch (type) {
-    case torch::kDouble:
-      return "float64";
-    case torch::kHalf:
-      return "float16";
-    case torch::kLong:
-      return "int64";
-    case torch::kInt:
-      return "int32";
-    case torch::kShort:
-      return "int16";
-    case torch::kChar:
-      return "int8";
-    case torch::kByte:
-      return "uint8";
-    case torch::kBool:
-      return "bool";
-    default:
-      return "float32";
-  }
+// What rows are given in: NumPy has no bfloat16.
+const char* given_type(ElementType type) {
+  return type_name(type == ElementType::kBFloat16 ? ElementType::kFloat : type);
 }
 
 std::string row_of(size_t row) { return concat("row ", row, " (from 0)"); }
@@ -80,19 +62,19 @@ bool is_within(double value) {
          value < static_cast<double>(std::numeric_limits<Integer>::max()) + 1;
 }
 
-bool fits_integer(double value, torch::ScalarType type) {
+bool fits_integer(double value, ElementType type) {
   switch (type) {
-    case torch::kLong:
+    case ElementType::kInt64:
       return is_within<int64_t>(value);
-    case torch::kInt:
+    case ElementType::kInt32:
       return is_within<int32_t>(value);
-    case torch::kShort:
+    case ElementType::kInt16:
       return is_within<int16_t>(value);
-    case torch::kChar:
+    case ElementType::kInt8:
       return is_within<int8_t>(value);
-    case torch::kByte:
+    case ElementType::kUint8:
       return is_within<uint8_t>(value);
-    case torch::kBool:
+    case ElementType::kBool:
       return value == 0 || value == 1;
     default:
       return true;
@@ -100,9 +82,9 @@ bool fits_integer(double value, torch::ScalarType type) {
 }
 
 // What is wrong with a number of an input of this type; empty: nothing.
-std::string complaint_about(double value, torch::ScalarType type, bool may_be_missing) {
+std::string complaint_about(double value, ElementType type, bool may_be_missing) {
   if (std::isnan(value)) return may_be_missing ? "" : "found NaN, expected a number";
-  if (!c10::isFloatingType(type) && value != std::floor(value)) {
+  if (!is_floating(type) && value != std::floor(value)) {
     return concat("found ", value, ", expected a whole number");
   }
   const bool wide = is_wide(type);
@@ -112,7 +94,7 @@ std::string complaint_about(double value, torch::ScalarType type, bool may_be_mi
   if (!fits_integer(value, type)) {
     return concat("found ", value, ", beyond what ", type_name(type), " holds");
   }
-  if (type != torch::kLong || std::abs(value) < 0x1p53) return "";
+  if (type != ElementType::kInt64 || std::abs(value) < 0x1p53) return "";
   return concat("found about ", value, ", which has more than the 53 bits of a double");
 }
 
@@ -199,11 +181,11 @@ SchemaData::SchemaData(const Graph& network) : missing_(network), exact_(wants_e
     } else {
       const bool ranked = input.known_rank && !input.shape.empty();
       const auto first = input.shape.begin() + (ranked ? 1 : 0);
-      inputs_.push_back({input.name, type_name(input.type), {first, input.shape.end()}});
+      inputs_.push_back({input.name, given_type(input.type), {first, input.shape.end()}});
     }
   }
   for (const InputPlace& place : layout_.places) {
-    inputs_.push_back({place.input.name, type_name(place.input.type), place.shape});
+    inputs_.push_back({place.input.name, given_type(place.input.type), place.shape});
   }
   const auto columns = network.metadata.find(kEncodingKey);
   if (columns != network.metadata.end()) encoding_ = parse_encoding(columns->second);

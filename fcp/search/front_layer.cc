@@ -9,6 +9,7 @@
 #include <torch/utils.h>
 
 #include "fcp/nn/graph/cut.h"
+#include "fcp/nn/kernels/cuda/cuda_kernels.h"
 #include "fcp/search/device_speed.h"
 #include "fcp/search/tile_convolution.h"
 
@@ -69,13 +70,18 @@ torch::Tensor convolve_strip(const torch::Tensor& strip, const torch::Tensor& ke
       .reshape({strip.size(0), taps.size(0), strip.size(2), strip.size(3)});
 }
 
+bool computes_doubles(torch::Device device) {
+  if constexpr (kCudaKernels) return has_fast_doubles(device);
+  return false;
+}
+
 class ConvolutionFront : public FrontLayer {
  public:
   // weight [M, C, k, k] with k 1 or 3, bias [M] or undefined.
   ConvolutionFront(torch::Tensor weight, torch::Tensor bias)
       : weight_(std::move(weight)),
         bias_(std::move(bias)),
-        exact_(has_fast_doubles(weight_.device())) {
+        exact_(computes_doubles(weight_.device())) {
     front_tiles_.set(exact_ ? weight_.to(torch::kDouble) : weight_);
   }
 
@@ -210,7 +216,7 @@ SplitHead split_head(const Network& head) {
   const auto constant = [&](size_t i) {
     const auto found =
         i < node.inputs.size() ? graph.initializers.find(node.inputs[i]) : graph.initializers.end();
-    return found == graph.initializers.end() ? torch::Tensor() : found->second;
+    return found == graph.initializers.end() ? torch::Tensor() : found->second.tensor();
   };
   const bool biased = node.inputs.size() > 2 && !node.inputs[2].empty();
   if (!constant(1).defined() || (biased && !constant(2).defined())) return {};

@@ -8,6 +8,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/nn/kernels/cuda/cuda_kernels.h"
 #include "fcp/nn/kernels/relu_mlp/relu_descent_cuda.h"
 #include "fcp/search/relu_search.h"
 
@@ -24,7 +25,7 @@ namespace {
 // The rule of relu_descent_cuda.h.
 std::optional<ReluHead> match_relu_descent(const Network& head, size_t output,
                                            const SearchOptions& options) {
-  if (!head.device().is_cuda() || !has_relu_descent_cuda() || !options.weights.empty() ||
+  if (!kCudaKernels || !head.device().is_cuda() || !options.weights.empty() ||
       options.loss != SearchLoss::kSquaredError) {
     return std::nullopt;
   }
@@ -99,13 +100,16 @@ torch::Tensor SurrogateSearch::moved_behind(const torch::Tensor& from, const tor
 
 torch::Tensor SurrogateSearch::moved_fused(const torch::Tensor& from, const torch::Tensor& truth,
                                            int steps) const {
-  torch::NoGradGuard no_gradients;
-  const torch::Tensor v = from.flatten(1);
-  const torch::Tensor sum =
-      relu_descent_cuda(torch::addmm(fused_->b1, v, fused_->w1.t()),
-                        truth.to(v.options()).reshape({-1}), fused_->w1.mm(fused_->w1.t()),
-                        fused_->w2[0], fused_->b2[0].item<double>(), steps, options_.rate);
-  return -sum.mm(fused_->w1).reshape(from.sizes());
+  if constexpr (kCudaKernels) {
+    torch::NoGradGuard no_gradients;
+    const torch::Tensor v = from.flatten(1);
+    const torch::Tensor sum =
+        relu_descent_cuda(torch::addmm(fused_->b1, v, fused_->w1.t()),
+                          truth.to(v.options()).reshape({-1}), fused_->w1.mm(fused_->w1.t()),
+                          fused_->w2[0], fused_->b2[0].item<double>(), steps, options_.rate);
+    return -sum.mm(fused_->w1).reshape(from.sizes());
+  }
+  return {};  // match_relu_descent finds none
 }
 
 torch::Tensor SurrogateSearch::walk(const torch::Tensor& features, const torch::Tensor& truth,

@@ -68,7 +68,8 @@ bool TileConvolution::pays(const torch::Tensor& weight, const torch::Tensor& ima
   const int64_t places = images.size(2) * images.size(3);
   const int64_t padded = tiles_along(images.size(2)) * tiles_along(images.size(3)) * kTile * kTile;
   const auto numbers = static_cast<size_t>(3 * side * side / 2 * weight.size(0) * weight.size(1));
-  return wide && padded <= 2 * places && numbers * weight.element_size() <= memory_budget() / 8;
+  return wide && padded <= 2 * places &&
+         numbers * static_cast<size_t>(weight.element_size()) <= memory_budget() / 8;
 }
 
 TileConvolution::TileConvolution(const torch::Tensor& weight) : side_(kTile + weight.size(2) - 1) {

@@ -14,7 +14,7 @@ namespace fcp {
 // [batch, columns], the batch being of any size.
 inline TensorInfo batch_of(const std::string& name, int64_t columns) {
   return {.name = name,
-          .type = torch::kFloat,
+          .type = ElementType::kFloat,
           .shape = {kDynamic, columns},
           .dimension_names = {"batch", ""}};
 }

@@ -17,7 +17,7 @@ int64_t weight_count(const ConvLayer& layer) {
 
 TensorInfo plane_info(const std::string& name, int64_t channels, int64_t height, int64_t width) {
   return {.name = name,
-          .type = torch::kFloat,
+          .type = ElementType::kFloat,
           .shape = {kDynamic, channels, height, width},
           .dimension_names = {"batch", "", "", ""}};
 }

@@ -69,7 +69,7 @@ void add_offsets(Graph& graph, const std::vector<double>& offsets) {
     rename_tensor(graph, output.name, beside);
     append_node(graph, "Cast", {beside}, wide, {{"to", int64_t{11}}});  // double
     append_node(graph, "Add", {wide, "target_offset"}, output.name);
-    output.type = torch::kDouble;
+    output.type = ElementType::kDouble;
   }
   graph.metadata[kTargetOffsetKey] = nlohmann::json(offsets).dump();
   sort_and_check(graph);

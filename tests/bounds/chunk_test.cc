@@ -88,8 +88,8 @@ TEST(Chunks, HeadsThatKnowTheirBatch) {
 TEST(Chunks, DoubleHeadsHaveDoubleBounds) {
   torch::manual_seed(9);
   Graph graph = make_mlp({3, 5, 2});
-  graph.inputs[0].type = torch::kDouble;
-  for (auto& [name, value] : graph.initializers) value = value.to(torch::kDouble);
+  graph.inputs[0].type = ElementType::kDouble;
+  for (auto& [name, value] : graph.initializers) value = value.tensor().to(torch::kDouble);
   const auto head = head_of(graph);
   const Ball ball = {
       torch::randn({4, 3}, torch::kDouble), torch::full({4}, 0.1, torch::kDouble), Norm::kInf, {}};

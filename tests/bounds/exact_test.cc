@@ -12,8 +12,10 @@ namespace {
 std::vector<reference::Layer> layers_of(const Graph& graph, size_t count) {
   std::vector<reference::Layer> layers;
   for (size_t i = 1; i <= count; ++i) {
-    const torch::Tensor w = graph.initializers.at("w" + std::to_string(i)).to(torch::kDouble);
-    const torch::Tensor b = graph.initializers.at("b" + std::to_string(i)).to(torch::kDouble);
+    const torch::Tensor w =
+        graph.initializers.at("w" + std::to_string(i)).tensor().to(torch::kDouble);
+    const torch::Tensor b =
+        graph.initializers.at("b" + std::to_string(i)).tensor().to(torch::kDouble);
     reference::Layer layer;
     for (int64_t row = 0; row < w.size(0); ++row) {
       layer.weight.emplace_back();

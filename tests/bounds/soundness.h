@@ -26,9 +26,9 @@ inline int64_t check_soundness(const NamedGraph& named, int64_t rows,
                                const SoundnessEffort& effort) {
   const auto head = head_of(named.graph);
   Graph exact_graph = named.graph;
-  for (TensorInfo& input : exact_graph.inputs) input.type = torch::kDouble;
+  for (TensorInfo& input : exact_graph.inputs) input.type = ElementType::kDouble;
   for (auto& [name, value] : exact_graph.initializers) {
-    if (value.is_floating_point()) value = value.to(torch::kDouble);
+    if (value.is_floating_point()) value = value.tensor().to(torch::kDouble);
   }
   const auto exact = head_of(std::move(exact_graph));
   std::vector<int64_t> shape = head->inputs()[0].shape;

@@ -74,8 +74,8 @@ TEST(SelectCut, ScaledBallsDoNotFeelUnits) {
   const NoisyPart data(400, 2);
   Graph other = data.graph;
   const torch::Tensor units = torch::tensor({64.0f, 0.125f});
-  other.initializers["w1"] = data.graph.initializers.at("w1") * units.unsqueeze(1);
-  other.initializers["w2"] = data.graph.initializers.at("w2") / units;
+  other.initializers["w1"] = data.graph.initializers.at("w1").tensor() * units.unsqueeze(1);
+  other.initializers["w2"] = data.graph.initializers.at("w2").tensor() / units;
   SelectionOptions options;
   options.cuts = {"z1"};
   const Selection one = select_cut(data.graph, {}, data.x, data.y, options);
@@ -186,7 +186,7 @@ TEST(MeasureSlope, LinearHeadInClosedForm) {
   const torch::Tensor v = torch::randn({50, 4});
   const auto head = std::make_shared<const Network>(graph);
   const torch::Tensor y = head->forward(v) + torch::randn({50, 2});
-  const torch::Tensor w = graph.initializers["w1"].abs();
+  const torch::Tensor w = graph.initializers["w1"].tensor().abs();
   for (const char* name : {"nested", "linearized"}) {
     ScoreOptions options(name);
     EXPECT_NEAR(measure_slope(*make_score(options, head), v, y, Level(0.1)),

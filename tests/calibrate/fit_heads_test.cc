@@ -32,7 +32,8 @@ struct NoisyRows {
 Graph small_network(uint64_t seed, int64_t outputs = 1) {
   Random random(seed);
   Graph graph = make_mlp({3, 16, outputs});
-  for (auto& [name, tensor] : graph.initializers) {
+  for (const auto& [name, constant] : graph.initializers) {
+    const torch::Tensor tensor = constant;
     for (int64_t i = 0; i < tensor.numel(); ++i) {
       tensor.data_ptr<float>()[i] = static_cast<float>(random.normal() * 0.6);
     }
@@ -157,7 +158,7 @@ TEST(FeatureHeads, QuantileNetworksAreLowered) {
   Random random(7);
   Graph plain = small_network(8, 1);
   plain.initializers["w_high"] = plain.initializers["w2"];
-  plain.initializers["b_high"] = plain.initializers["b2"] + 1;
+  plain.initializers["b_high"] = plain.initializers["b2"].tensor() + 1;
   plain.nodes.push_back(
       make_node("Gemm", {"h1", "w_high", "b_high"}, {"high"}, {{"transB", int64_t{1}}}));
   plain.outputs.push_back(make_info("high", {kDynamic, 1}));

@@ -21,12 +21,12 @@ namespace {
 struct LadderWorld {
   explicit LadderWorld(int64_t rows, int64_t outputs = 1) : graph(make_mlp({4, 24, 24, outputs})) {
     Random random(3);
-    const auto fill = [&](torch::Tensor& tensor, double deviation) {
+    const auto fill = [&](const torch::Tensor& tensor, double deviation) {
       for (int64_t i = 0; i < tensor.numel(); ++i) {
         tensor.data_ptr<float>()[i] = static_cast<float>(deviation * random.normal());
       }
     };
-    for (auto& [name, tensor] : graph.initializers) fill(tensor, 0.4);
+    for (const auto& [name, tensor] : graph.initializers) fill(tensor, 0.4);
     x = torch::empty({rows, 4});
     fill(x, 1);
     torch::Tensor noise = torch::empty({rows, outputs});

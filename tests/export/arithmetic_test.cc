@@ -65,7 +65,7 @@ TEST(Export, SlopesOfSaturatedActivationsAreNotShort) {
     for (Node& node : graph.nodes) {
       if (node.op == "Relu") node.op = op;
     }
-    graph.initializers["w1"] *= 10;
+    graph.initializers["w1"] = graph.initializers["w1"].tensor() * 10;
     const CalibrationArtifact artifact = calibrated_on_noise(graph, score_named("linearized"), "");
     const torch::Tensor x = rows_for(graph, 500);
     const internal::PredictorCore predictor(artifact);
@@ -81,8 +81,8 @@ TEST(Export, LargeWeightsGiveNoNan) {
   torch::manual_seed(18);
   for (const Norm norm : kAllNorms) {
     Graph graph = make_mlp({3, 4, 4, 1});
-    graph.initializers["w2"] *= 1e20;
-    graph.initializers["w3"] *= 1e19;
+    graph.initializers["w2"] = graph.initializers["w2"].tensor() * 1e20;
+    graph.initializers["w3"] = graph.initializers["w3"].tensor() * 1e19;
     ScoreOptions score;
     score.set(field::norm, norm);
     CalibrationArtifact artifact;

@@ -375,7 +375,7 @@ TEST(Export, NestedOverSines) {
       if (node.op == "Relu") node.op = op;
     }
     for (const float spread : {0.5f, 4.0f}) {  // over a part of a period, and over several
-      graph.initializers["w2"] = graph.initializers["w2"] * spread;
+      graph.initializers["w2"] = graph.initializers["w2"].tensor() * spread;
       for (const std::string cut : {"", "z1"}) {
         expect_same_intervals(calibrated_on_noise(graph, {}, cut, 0.1));
       }

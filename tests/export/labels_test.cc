@@ -61,7 +61,7 @@ TEST(Export, ProbabilitiesOfZeroAreCompared) {
 TEST(Export, RanksEqualLogitsAlike) {
   torch::manual_seed(12);
   Graph graph = make_mlp({3, 5});
-  graph.initializers["w1"].zero_();
+  graph.initializers["w1"].tensor().zero_();
   graph.initializers["b1"] = torch::tensor({1.0f, 2.0f, 2.0f, 0.0f, 2.0f});
   for (const char* name : {"raps", "saps"}) {
     ScoreOptions score = exact_score(name);

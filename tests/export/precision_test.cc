@@ -6,6 +6,7 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
+#include "fcp/nn/runtime/element_types.h"
 
 #include "tests/export/artifacts.h"
 #include "tests/nn/graphs.h"
@@ -18,7 +19,7 @@ Graph far_from_zero(torch::ScalarType type = torch::kFloat) {
   Graph graph;
   graph.inputs = {make_info("x", {kDynamic, 3})};
   graph.outputs = {make_info("y", {kDynamic, 3})};
-  graph.inputs[0].type = graph.outputs[0].type = type;
+  graph.inputs[0].type = graph.outputs[0].type = element_type(type);
   graph.initializers["far"] = torch::full({1}, 100, type);
   graph.nodes = {make_node("Add", {"x", "far"}, {"h"}), make_node("Relu", {"h"}, {"r"}),
                  make_node("Sub", {"r", "far"}, {"y"})};
@@ -30,7 +31,7 @@ double loss_of(const Graph& graph, double radius) {
   BoundOptions options;
   options.outward = false;
   const PreparedHead head = prepare_head(network, options);
-  const torch::Tensor center = torch::zeros({1, 3}, graph.inputs[0].type);
+  const torch::Tensor center = torch::zeros({1, 3}, scalar_type(graph.inputs[0].type));
   return precision_loss(head, prepare_ball(head, {center, {}, Norm::kInf, {}}), radius, 0);
 }
 
@@ -58,8 +59,8 @@ TEST(Precision, ExportsAreRefusedWhereItIsLost) {
 TEST(Precision, IsNotLostByOverflow) {
   torch::manual_seed(63);
   Graph graph = make_mlp({3, 4, 4, 1});
-  graph.initializers["w2"] *= 1e20;
-  graph.initializers["w3"] *= 1e20;
+  graph.initializers["w2"] = graph.initializers["w2"].tensor() * 1e20;
+  graph.initializers["w3"] = graph.initializers["w3"].tensor() * 1e20;
   EXPECT_LT(loss_of(graph, 1), kMostLoss);
 }
 

@@ -23,7 +23,8 @@ TEST(Export, IncludesWhatFcpIncludesWhereNumbersCancel) {
   size_t refused = 0, kept = 0;
   for (int trial = 0; trial < 6; ++trial) {
     Graph graph = make_mlp({200, 16, 3});
-    graph.initializers["w1"] -= graph.initializers["w1"].mean(1, true);
+    graph.initializers["w1"] =
+        graph.initializers["w1"].tensor() - graph.initializers["w1"].tensor().mean(1, true);
     const double far = std::vector{10.0, 300.0, 2000.0}[static_cast<size_t>(trial % 3)];
     const auto rows = [&](int64_t count) { return far + 5 * torch::randn({count, 200}); };
     for (const std::string name : {"residual", "nested", "linearized", "feature_margin", "lac"}) {
@@ -128,13 +129,13 @@ TEST(Export, StepsOfTheHeadAreNotLost) {
 TEST(Export, NetworksOf16BitsComputeIn32) {
   torch::manual_seed(33);
   Graph graph = make_mlp({3, 8, 2});
-  for (auto& [name, tensor] : graph.initializers) tensor = tensor.to(torch::kHalf);
-  graph.inputs[0].type = graph.outputs[0].type = torch::kHalf;
+  for (auto& [name, tensor] : graph.initializers) tensor = tensor.tensor().to(torch::kHalf);
+  graph.inputs[0].type = graph.outputs[0].type = ElementType::kHalf;
   for (const std::string name : {"residual", "nested", "linearized"}) {
     const CalibrationArtifact artifact = calibrated_on_noise(graph, score_named(name), "h1");
     const Graph exported = export_artifact(artifact);
-    EXPECT_EQ(exported.inputs[0].type, torch::kHalf);
-    EXPECT_EQ(exported.outputs[0].type, torch::kHalf);
+    EXPECT_EQ(exported.inputs[0].type, ElementType::kHalf);
+    EXPECT_EQ(exported.outputs[0].type, ElementType::kHalf);
     const torch::Tensor x = torch::randn({20, 3}).to(torch::kHalf);
     const auto found = run_exported(exported, x);
     const internal::PredictorCore predictor(artifact);

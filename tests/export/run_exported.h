@@ -46,7 +46,7 @@ inline Tensors run_sorting_op(const Node& node, const Tensors& in) {
 inline std::map<std::string, torch::Tensor> run_exported(const Graph& graph,
                                                          const torch::Tensor& x) {
   const torch::NoGradGuard no_gradients;
-  std::map<std::string, torch::Tensor> values = graph.initializers;
+  std::map<std::string, torch::Tensor> values(graph.initializers.begin(), graph.initializers.end());
   values[graph.inputs[0].name] = x;
   for (const Node& node : graph.nodes) {
     Tensors inputs;

@@ -218,7 +218,7 @@ TEST(Fit, CrossesFewRows) {
   Graph sorted = result.calibrated.artifact.network;  // their order tells nothing
   sort_cross_rows(sorted);
   for (const auto& [name, tensor] : result.calibrated.artifact.network.initializers) {
-    EXPECT_TRUE(sorted.initializers.at(name).equal(tensor)) << name;
+    EXPECT_TRUE(sorted.initializers.at(name).tensor().equal(tensor)) << name;
   }
 }
 

@@ -1,34 +1,17 @@
 // Small graphs for tests.
 #pragma once
 
+#include <map>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include <torch/types.h>
 
 #include "fcp/nn/graph/graph.h"
 
+#include "tests/nn/nodes.h"
+
 namespace fcp {
-
-inline Node make_node(const std::string& op, std::vector<std::string> inputs,
-                      std::vector<std::string> outputs,
-                      std::map<std::string, Attribute> attributes = {}) {
-  Node node;
-  node.op = op;
-  node.name = outputs.empty() ? op : outputs[0] + "_node";
-  node.inputs = std::move(inputs);
-  node.outputs = std::move(outputs);
-  node.attributes = std::move(attributes);
-  return node;
-}
-
-inline TensorInfo make_info(const std::string& name, std::vector<int64_t> shape = {}) {
-  TensorInfo info;
-  info.name = name;
-  info.known_rank = !shape.empty();
-  info.shape = std::move(shape);
-  info.dimension_names.assign(info.shape.size(), "");
-  return info;
-}
 
 // A perceptron x → h1 → … → y with ReLU between its layers; weights by libtorch's generator.
 inline Graph make_mlp(const std::vector<int64_t>& widths) {
@@ -102,9 +85,9 @@ inline Graph make_several_inputs() {
   Graph graph;
   graph.inputs = {make_info("ids", {kDynamic, kDynamic}), make_info("scale", {kDynamic, 2}),
                   make_info("flag", {kDynamic})};
-  graph.inputs[0].type = torch::kLong;
+  graph.inputs[0].type = ElementType::kInt64;
   graph.inputs[0].dimension_names = {"batch", "length"};
-  graph.inputs[2].type = torch::kBool;
+  graph.inputs[2].type = ElementType::kBool;
   graph.outputs = {make_info("y", {kDynamic, 1})};
   graph.initializers["table"] = torch::arange(10, torch::kFloat) * 0.5;
   graph.initializers["axes"] = torch::tensor({int64_t{1}}, torch::kLong);

@@ -32,7 +32,7 @@ TEST(ImageInputs, PlanesAndPixels) {
   Rows read;
   ASSERT_TRUE(same->next(2, read));
   EXPECT_EQ(read.x.values[6], 7.0001f);
-  input.type = torch::kByte;
+  input.type = ElementType::kUint8;
   EXPECT_TRUE(takes_pixels(input));
   const auto rounded = images_for_input(two_pixels(), input);
   ASSERT_TRUE(rounded->next(2, read));

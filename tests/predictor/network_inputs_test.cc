@@ -162,7 +162,7 @@ TEST_F(NetworkInputs, WhatDoesNotFitIsNamed) {
 Graph network_of_ids() {
   Graph graph;
   graph.inputs = {make_info("id", {kDynamic, 1})};
-  graph.inputs[0].type = torch::kLong;
+  graph.inputs[0].type = ElementType::kInt64;
   graph.outputs = {make_info("y", {kDynamic, 1})};
   graph.initializers["base"] = torch::tensor({int64_t{1} << 24}, torch::kLong);
   graph.nodes = {make_node("Sub", {"id", "base"}, {"rest"}),
@@ -200,7 +200,7 @@ TEST_F(NetworkInputs, NumbersThatAreNotOfTheTypeAreNamed) {
               HasSubstr("found 9007199254740992, expected below 2^53, to be exact"));
   EXPECT_EQ(complaint("9007199254740991"), "");
   Graph narrow = network;
-  narrow.inputs[0].type = torch::kByte;
+  narrow.inputs[0].type = ElementType::kUint8;
   EXPECT_THAT(
       [&] {
         read_all(

@@ -210,7 +210,7 @@ TEST_F(SegmentationRowsTest, RanksCalibrateToTheSameBytes) {
 }
 
 TEST_F(SegmentationRowsTest, AnImageWhoseScoreIsNotANumberIsNamed) {
-  network_.initializers["b1"].fill_(std::numeric_limits<float>::quiet_NaN());
+  network_.initializers["b1"].tensor().fill_(std::numeric_limits<float>::quiet_NaN());
   SegmentationRows images = rows(SegmentParts::kTarget);
   CalibrateSettings settings;
   settings.method.score = "residual";
@@ -230,7 +230,7 @@ TEST_F(SegmentationRowsTest, AnImageWhoseAnswerIsNotANumberIsNamed) {
   settings.method.score = "residual";
   settings.method.set("pixels", 1);
   CalibrationArtifact artifact = calibrate(network_, images, settings, {}).artifact;
-  artifact.network.initializers["b1"].fill_(std::numeric_limits<float>::quiet_NaN());
+  artifact.network.initializers["b1"].tensor().fill_(std::numeric_limits<float>::quiet_NaN());
   const std::string told = open().pairs[0].image + ": the network's answer is NaN";
   const auto writer = open_region_folder(folder_.path(""), false, images);
   images.rewind();

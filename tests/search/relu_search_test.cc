@@ -22,8 +22,9 @@ struct ReluCase {
     torch::manual_seed(features * 100 + hidden);
     graph = make_mlp({features, hidden, 1});
     for (const char* weight : {"w1", "w2"}) {  // PyTorch's own initialisation
-      torch::Tensor& w = graph.initializers[weight];
-      w = (torch::rand_like(w) * 2 - 1) / std::sqrt(static_cast<double>(w.size(1)));
+      const torch::Tensor w = graph.initializers[weight];
+      graph.initializers[weight] =
+          (torch::rand_like(w) * 2 - 1) / std::sqrt(static_cast<double>(w.size(1)));
     }
     network = std::make_shared<const Network>(graph);
     v = torch::relu(torch::randn({rows, features}));
@@ -33,7 +34,7 @@ struct ReluCase {
   // u after each step, in double precision.
   std::vector<torch::Tensor> by_hand(int steps, double rate) const {
     const auto weight = [&](const char* name) {
-      return graph.initializers.at(name).to(torch::kDouble);
+      return graph.initializers.at(name).tensor().to(torch::kDouble);
     };
     std::vector<torch::Tensor> path;
     torch::Tensor u = v.to(torch::kDouble);

@@ -30,7 +30,7 @@ struct TanhHead {
   }
 
   torch::Tensor weight(const char* name) const {
-    return graph.initializers.at(name).to(torch::kDouble);
+    return graph.initializers.at(name).tensor().to(torch::kDouble);
   }
 
   torch::Tensor gradient(const torch::Tensor& u, const std::vector<double>& weights) const {

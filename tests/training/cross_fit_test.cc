@@ -196,11 +196,15 @@ TEST(CrossFit, TheOrderOfRowsIsNotKept) {
     sort_cross_rows(sorted);
     const auto& tensors = sorted.initializers;
     const torch::Tensor fold = tensors.at(labels ? "cross_column" : "cross_fold")
+                                   .tensor()
                                    .reshape({60, classes})
                                    .select(1, 0)
                                    .to(torch::kDouble);
-    const torch::Tensor residual =
-        tensors.at("cross_residual").reshape({60, classes}).select(1, 0).to(torch::kDouble);
+    const torch::Tensor residual = tensors.at("cross_residual")
+                                       .tensor()
+                                       .reshape({60, classes})
+                                       .select(1, 0)
+                                       .to(torch::kDouble);
     const torch::Tensor key = fold * 1e6 + residual;
     EXPECT_TRUE((key.slice(0, 1) >= key.slice(0, 0, 59)).all().item<bool>());
 
@@ -208,12 +212,13 @@ TEST(CrossFit, TheOrderOfRowsIsNotKept) {
     Graph shuffled = fitted.graph;
     const torch::Tensor order = torch::arange(59, -1, -1, torch::kLong);
     for (const char* name : {labels ? "cross_column" : "cross_fold", "cross_residual"}) {
-      torch::Tensor& tensor = shuffled.initializers.at(name);
-      tensor = tensor.reshape({60, classes}).index_select(0, order).reshape(tensor.sizes());
+      const torch::Tensor tensor = shuffled.initializers.at(name);
+      shuffled.initializers.at(name) =
+          tensor.reshape({60, classes}).index_select(0, order).reshape(tensor.sizes());
     }
     sort_cross_rows(shuffled);
     for (const auto& [name, tensor] : tensors) {
-      EXPECT_TRUE(shuffled.initializers.at(name).equal(tensor)) << name;
+      EXPECT_TRUE(shuffled.initializers.at(name).tensor().equal(tensor)) << name;
     }
   }
 }

@@ -90,7 +90,8 @@ TEST(TrainTest, NoEpochsGiveTheInitialNetwork) {
   const Array x = normal_array(50, 4, 1), y = normal_array(50, 1, 2);
   const TrainResult untrained = train_network(x, y, {.epochs = 0, .seed = 5});
   const Mlp start = initial_mlp({.inputs = 4}, fit_seeds(5).initial);
-  EXPECT_TRUE(untrained.graph.initializers.at("layer3.weight").equal(start.layers()[2].weight));
+  EXPECT_TRUE(
+      untrained.graph.initializers.at("layer3.weight").tensor().equal(start.layers()[2].weight));
 }
 
 TEST(TrainTest, ProgressHearsEveryBatchOfAllNetworks) {

@@ -179,17 +179,17 @@ void sort_cross_rows(Graph& graph) {
   const int64_t classes = labels && tensors.contains(kOnes) ? tensors.at(kOnes).numel() : 1;
   const int64_t count = place->second.numel();
   if (classes < 1 || count % classes != 0 || residual->second.numel() != count ||
-      place->second.scalar_type() != torch::kLong || !residual->second.is_floating_point()) {
+      place->second.type() != ElementType::kInt64 || !residual->second.is_floating_point()) {
     return;  // not of this recipe, and run as it is
   }
-  const torch::Tensor places = place->second.reshape({-1, classes}).contiguous();
-  const torch::Tensor residuals = residual->second.reshape({-1, classes}).contiguous();
+  const torch::Tensor places = place->second.tensor().reshape({-1, classes}).contiguous();
+  const torch::Tensor residuals = residual->second.tensor().reshape({-1, classes}).contiguous();
   const torch::Tensor by_residual = residuals.to(torch::kDouble).select(1, 0).argsort();
   const torch::Tensor folds = places.select(1, 0).index_select(0, by_residual);
   const torch::Tensor order =
       by_residual.index_select(0, std::get<1>(folds.sort(/*stable=*/true, 0, false)));
-  place->second = places.index_select(0, order).reshape(place->second.sizes());
-  residual->second = residuals.index_select(0, order).reshape(residual->second.sizes());
+  place->second = places.index_select(0, order).reshape(place->second.shape());
+  residual->second = residuals.index_select(0, order).reshape(residual->second.shape());
 }
 
 }  // namespace fcp

@@ -12,6 +12,7 @@
 #include "fcp/methods/scores/quantiles.h"
 #include "fcp/methods/scores/score.h"
 #include "fcp/methods/typed_options.h"
+#include "fcp/nn/kernels/cuda/cuda_kernels.h"
 
 namespace fcp {
 double tail_length(int piece) { return std::ldexp(1.0, 2 * piece); }
@@ -148,12 +149,16 @@ class Density : public Score {
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
-    if (on_cuda()) return scores_cuda(grown(features), truth);
+    if constexpr (kCudaKernels) {
+      if (on_cuda()) return scores_cuda(grown(features), truth);
+    }
     return monotone_scores(GrownRows{reader_.read(features)}, truth, side_);
   }
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
-    if (on_cuda()) return regions_cuda(grown(features), radius);
+    if constexpr (kCudaKernels) {
+      if (on_cuda()) return regions_cuda(grown(features), radius);
+    }
     return monotone_regions(GrownRows{reader_.read(features)}, radius, side_);
   }
 

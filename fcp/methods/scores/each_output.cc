@@ -43,14 +43,14 @@ std::shared_ptr<const Network> column_network(const Network& head,
   Graph graph;
   TensorInfo all;
   all.name = kAllColumns;
-  all.type = torch::kDouble;
+  all.type = ElementType::kDouble;
   all.shape = {kDynamic, columns.back().first + columns.back().width};
   graph.inputs = {all};
   for (const OutputColumns& one : columns) {
     const int64_t own = std::max<int64_t>(1, one.width / targets);
     const int64_t first = one.first + (one.width == 1 ? 0 : k * own);
     TensorInfo info = head.outputs()[one.output];
-    info.type = torch::kDouble;
+    info.type = ElementType::kDouble;
     info.known_rank = true;
     info.shape = {kDynamic, own};
     info.dimension_names = {};

@@ -15,6 +15,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/infinity.h"
 #include "fcp/base/memory.h"
+#include "fcp/methods/scores/label_order.h"
 #include "fcp/methods/scores/labels.h"
 #include "fcp/methods/scores/margin_head.h"
 #include "fcp/methods/scores/radius_search.h"
@@ -205,13 +206,6 @@ float margin_of(const float* z, float own, const float* inverse, int64_t classes
   return *std::max_element(largest.begin(), largest.end());
 }
 
-int64_t rank_of(const float* z, int64_t label, int64_t classes) {
-  int64_t before = 0;
-  for (int64_t j = 0; j < classes; ++j) before += z[j] > z[label];
-  for (int64_t j = 0; j < label; ++j) before += z[j] == z[label];
-  return before + 1;
-}
-
 class LinearMargin {
  public:
   LinearMargin(const torch::Tensor& weight, Norm norm, const RankTerm& term)
@@ -219,7 +213,9 @@ class LinearMargin {
 
   double score(const float* z, int64_t label) const {
     const double margin = margin_of(z, z[label], inverse_row(label), classes_);
-    return term_.weight == 0 ? margin : margin + term_.of(rank_of(z, label, classes_));
+    return term_.weight == 0 ? margin
+                             : margin + term_.of(rank_of({z, static_cast<size_t>(classes_)},
+                                                         static_cast<size_t>(label)));
   }
 
   // The scores of all labels; one that the label `top` alone brings above its radius may be left at

@@ -9,6 +9,7 @@
 
 #include "fcp/nn/graph/cut.h"
 #include "fcp/nn/runtime/bound_support.h"
+#include "fcp/nn/runtime/element_types.h"
 
 namespace fcp {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 TensorInfo info_of_rows(const std::string& name, const torch::Tensor& rows, int64_t batch) {
   TensorInfo info;
   info.name = name;
-  info.type = rows.scalar_type();
+  info.type = element_type(rows.scalar_type());
   info.shape = rows.sizes().vec();
   info.shape[0] = batch;
   info.dimension_names.assign(info.shape.size(), "");
@@ -65,7 +66,7 @@ AffineTail affine_tail(const LogitHead& head, const torch::Tensor& features) {
     return tail;
   }
   const torch::Tensor u = input == graph.inputs[0].name
-                              ? example.to(network.device(), graph.inputs[0].type)
+                              ? example.to(network.device(), scalar_type(graph.inputs[0].type))
                               : value_of(network, input, example);
   const TensorInfo info = info_of_rows(input, u, network.fixed_batch());
   tail.front.inputs = graph.inputs;

@@ -72,8 +72,6 @@ Regions held_regions(const Held& held, const torch::Tensor& prediction,
 
 }  // namespace
 
-bool has_monotone_cuda() { return true; }
-
 std::vector<double> scores_cuda(const MovedCuda& rows, const torch::Tensor& truth) {
   return held_scores(HeldMoved(rows), rows.prediction, truth);
 }

@@ -5,7 +5,8 @@
 // interval (least_radius.h), in double precision and with nothing fused: the law is exact, and the
 // same outputs of a network give the same bits as on the CPU.
 //
-// Cost: a few intervals per row and output; one of GrownCuda takes O(Q) steps.
+// Builds with CUDA alone have it (cuda_kernels.h). Cost: a few intervals per row and output; one of
+// GrownCuda takes O(Q) steps.
 // Tested by tests/methods/scores/cuda_test.cc, which needs a CUDA device.
 #pragma once
 
@@ -16,9 +17,6 @@
 #include "fcp/methods/scores/score.h"
 
 namespace fcp {
-
-// Whether this build has the kernels. Without them nothing below may be called.
-bool has_monotone_cuda();
 
 // [low − r · width, high + r · width]; empty where r < 0 and the radii begin at zero. All [N, K]
 // doubles on the device; NaN: the network's answer is none.

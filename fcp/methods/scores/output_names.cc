@@ -96,8 +96,7 @@ OutputRole role_of(const TensorInfo& output) {
                                                 "classes", "indices", "mask"};
   static const std::set<std::string> kLows = {"low", "lower", "lo"};
   static const std::set<std::string> kHighs = {"high", "upper", "hi"};
-  const bool whole =
-      output.type != torch::ScalarType::Undefined && !torch::isFloatingType(output.type);
+  const bool whole = output.type != ElementType::kUndefined && !is_floating(output.type);
   if (whole) return OutputRole::kOther;
   const std::string bare = bare_name(output.name);
   if (kLabels.contains(bare)) return OutputRole::kOther;

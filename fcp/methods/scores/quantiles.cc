@@ -10,6 +10,7 @@
 #include "fcp/methods/scores/monotone_rows.h"
 #include "fcp/methods/scores/one_sided.h"
 #include "fcp/methods/typed_options.h"
+#include "fcp/nn/kernels/cuda/cuda_kernels.h"
 #include "fcp/nn/runtime/batch_free.h"
 
 namespace fcp {
@@ -48,7 +49,7 @@ QuantileRows QuantileReader::outputs_of(const torch::Tensor& features) const {
   return rows;
 }
 
-bool QuantileReader::on_cuda() const { return head_->device().is_cuda() && has_monotone_cuda(); }
+bool QuantileReader::on_cuda() const { return kCudaKernels && head_->device().is_cuda(); }
 
 QuantileRows QuantileReader::read_cuda(const torch::Tensor& features) const {
   const QuantileRows rows = outputs_of(features);
@@ -143,14 +144,19 @@ class QuantilesScore : public Score {
 
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
-    if (reader_.on_cuda())
-      return scores_cuda(moved_pairs(reader_.read_cuda(features), tail_), truth);
+    if constexpr (kCudaKernels) {
+      if (reader_.on_cuda()) {
+        return scores_cuda(moved_pairs(reader_.read_cuda(features), tail_), truth);
+      }
+    }
     return monotone_scores(QuantilePairs{reader_.read(features), tail_}, truth);
   }
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
-    if (reader_.on_cuda()) {
-      return regions_cuda(moved_pairs(reader_.read_cuda(features), tail_), radius);
+    if constexpr (kCudaKernels) {
+      if (reader_.on_cuda()) {
+        return regions_cuda(moved_pairs(reader_.read_cuda(features), tail_), radius);
+      }
     }
     return monotone_regions(QuantilePairs{reader_.read(features), tail_}, radius);
   }

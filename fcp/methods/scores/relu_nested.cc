@@ -11,6 +11,7 @@
 #include "fcp/bounds/relu_range.h"
 #include "fcp/methods/scores/nested.h"
 #include "fcp/methods/scores/outputs.h"
+#include "fcp/nn/kernels/cuda/cuda_kernels.h"
 #include "fcp/nn/kernels/relu_mlp/relu_range_cuda.h"
 
 namespace fcp {
@@ -54,15 +55,18 @@ class ReluNestedCuda : public Score {
 
 std::unique_ptr<Score> with_relu_nested_cuda(const NestedOptions& options, const ReluHead& head,
                                              std::unique_ptr<Score> general) {
-  if (!takes_relu_range_cuda(head)) return general;
-  const ReluRows rows = make_relu_rows(head);
-  const std::vector<float> scale(options.scale.begin(), options.scale.end());
-  if (!scale.empty() && scale.size() != rows.features) return general;  // which says so
-  const std::vector<float> moves =
-      unit_moves(rows, options.norm, scale.empty() ? nullptr : scale.data());
-  const double widening = options.floor * options.slope / 2;
-  return std::make_unique<ReluNestedCuda>(head, ReluRangeCuda(head, moves, widening),
-                                          std::move(general));
+  if constexpr (kCudaKernels) {
+    if (!takes_relu_range_cuda(head)) return general;
+    const ReluRows rows = make_relu_rows(head);
+    const std::vector<float> scale(options.scale.begin(), options.scale.end());
+    if (!scale.empty() && scale.size() != rows.features) return general;  // which says so
+    const std::vector<float> moves =
+        unit_moves(rows, options.norm, scale.empty() ? nullptr : scale.data());
+    const double widening = options.floor * options.slope / 2;
+    return std::make_unique<ReluNestedCuda>(head, ReluRangeCuda(head, moves, widening),
+                                            std::move(general));
+  }
+  return general;
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include "fcp/methods/scores/monotone_rows.h"
 #include "fcp/methods/scores/one_sided.h"
 #include "fcp/methods/typed_options.h"
+#include "fcp/nn/kernels/cuda/cuda_kernels.h"
 #include "fcp/nn/runtime/batch_free.h"
 
 namespace fcp {
@@ -49,7 +50,7 @@ class SpreadReader {
         output_(output_index(*head_, output)),
         spread_(output_index(*head_, spread)) {}
 
-  bool on_cuda() const { return head_->device().is_cuda() && has_monotone_cuda(); }
+  bool on_cuda() const { return kCudaKernels && head_->device().is_cuda(); }
 
   // On the device where the kernels take it from there.
   SpreadRows read(const torch::Tensor& features, bool on_device) const {
@@ -75,12 +76,18 @@ class Spread : public Score {
   std::vector<double> score(const torch::Tensor& features,
                             const torch::Tensor& truth) const override {
     const SpreadRows rows = reader_.read(features, reader_.on_cuda());
-    return reader_.on_cuda() ? scores_cuda(moved(rows), truth) : monotone_scores(rows, truth);
+    if constexpr (kCudaKernels) {
+      if (reader_.on_cuda()) return scores_cuda(moved(rows), truth);
+    }
+    return monotone_scores(rows, truth);
   }
 
   Regions region(const torch::Tensor& features, const torch::Tensor& radius) const override {
     const SpreadRows rows = reader_.read(features, reader_.on_cuda());
-    return reader_.on_cuda() ? regions_cuda(moved(rows), radius) : monotone_regions(rows, radius);
+    if constexpr (kCudaKernels) {
+      if (reader_.on_cuda()) return regions_cuda(moved(rows), radius);
+    }
+    return monotone_regions(rows, radius);
   }
 
  private:

@@ -126,7 +126,7 @@ bool ends_in_reshape(const Graph& network, const std::string& output) {
     if (node.op != "Reshape" || node.outputs[0] != output || node.inputs.size() < 2) return false;
     const auto shape = network.initializers.find(node.inputs[1]);
     return shape != network.initializers.end() && shape->second.numel() > 0 &&
-           shape->second.flatten()[0].item<int64_t>() == -1;
+           shape->second.number(0) == -1;
   });
 }
 

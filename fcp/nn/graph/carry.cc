@@ -12,6 +12,7 @@
 #include "fcp/nn/graph/tensor_types.h"
 #include "fcp/nn/ops/op_traits.h"
 #include "fcp/nn/ops/types.h"
+#include "fcp/nn/runtime/element_types.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/nn/runtime/zero_inputs.h"
 
@@ -58,10 +59,10 @@ NameSet learned_tensors(const Graph& graph, const NameSet& flowing) {
 
 // Real numbers of the inputs, and what is computed from them without becoming a flag or an integer
 // on the way.
-NameSet real_tensors(const Graph& graph, const std::map<std::string, torch::ScalarType>& types) {
+NameSet real_tensors(const Graph& graph, const std::map<std::string, ElementType>& types) {
   const auto is_real = [&](const std::string& name) {
     const auto found = types.find(name);
-    return found == types.end() || torch::isFloatingType(found->second);
+    return found == types.end() || is_floating(found->second);
   };
   NameSet real;
   for (const TensorInfo& input : graph.inputs) {
@@ -84,7 +85,7 @@ std::optional<std::vector<std::string>> passing_tensors(const Graph& graph,
   const NameSet flowing = flowing_tensors(graph);
   const NameSet behind = downstream_of(graph, feature, flowing);
   const NameSet learned = learned_tensors(graph, flowing);
-  const std::map<std::string, torch::ScalarType> types = tensor_types(graph);
+  const std::map<std::string, ElementType> types = tensor_types(graph);
   const NameSet real = real_tensors(graph, types);
   NameSet passing;
   for (const Node& node : graph.nodes) {
@@ -92,9 +93,9 @@ std::optional<std::vector<std::string>> passing_tensors(const Graph& graph,
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const std::string& name = node.inputs[i];
       if (!flowing.contains(name) || behind.contains(name)) continue;
-      const torch::ScalarType type = types.at(name);
-      const bool known = type == torch::kBool || type == types.at(feature) ||
-                         (torch::isIntegralType(type, false) && is_index(node, i));
+      const ElementType type = types.at(name);
+      const bool known = type == ElementType::kBool || type == types.at(feature) ||
+                         (is_integer(type) && is_index(node, i));
       if (!known || learned.contains(name) || real.contains(name)) return std::nullopt;
       passing.insert(name);
     }
@@ -111,11 +112,12 @@ class JointTensor {
   // Puts one tensor, whose rows have this shape, at the end, and takes it out again; the name under
   // which it then goes.
   std::string add(const std::string& tensor, const torch::Tensor& one_row, bool carried) {
-    const torch::ScalarType type = one_row.scalar_type();
+    const ElementType type = element_type(one_row.scalar_type());
     const std::string own = name_ + "/" + tensor;
     const int64_t columns = one_row.numel();
     std::string flat = tensor;
-    if (type != type_) flat = node("Cast", {flat}, own + "/cast", {{"to", number_of_type(type_)}});
+    if (type != type_)
+      flat = node("Cast", {flat}, own + "/cast", {{"to", static_cast<int64_t>(type_)}});
     flat = node("Reshape", {flat, integers(own + "/flat_shape", {-1, columns})}, own + "/flat");
     parts_.push_back(flat);
     const torch::Tensor places = torch::arange(first_, first_ + columns, torch::kLong);
@@ -124,7 +126,8 @@ class JointTensor {
     graph_.initializers[own + "/places"] = places;
     std::string out = node("Gather", {name_, own + "/places"}, own + "/columns",
                            {{"axis", int64_t{1}}}, carried ? kCarriedPrefix : "");
-    if (type != type_) out = node("Cast", {out}, own + "/typed", {{"to", number_of_type(type)}});
+    if (type != type_)
+      out = node("Cast", {out}, own + "/typed", {{"to", static_cast<int64_t>(type)}});
     std::vector<int64_t> shape = one_row.sizes().vec();
     shape[0] = -1;
     return node("Reshape", {out, integers(own + "/shape", shape)}, own + "/again");
@@ -160,7 +163,7 @@ class JointTensor {
 
   Graph& graph_;
   std::string name_;
-  torch::ScalarType type_;
+  ElementType type_;
   int64_t first_ = 0;
   std::vector<std::string> parts_;
   std::vector<double> scale_;

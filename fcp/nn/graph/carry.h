@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "fcp/nn/graph/graph.h"
-#include "fcp/nn/ops/op.h"
 
 namespace fcp {
 

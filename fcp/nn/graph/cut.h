@@ -4,6 +4,7 @@
 // output passes through it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -39,9 +40,13 @@ struct CutGraph {
 // number of the feature's rows; the backbone then runs on zeros, once for 1 row and once for 2.
 CutGraph cut(const Graph& graph, const std::string& where);
 
+// The same without libtorch; `shapes` gives the graph in which the head's shapes are known.
+using HeadShapes = std::function<Graph(const Graph& graph, const std::string& feature)>;
+CutGraph cut(const Graph& graph, const std::string& where, const HeadShapes& shapes);
+
 // Fills in type and shape of the feature in both parts, which ONNX asks of the inputs and outputs
 // of a file, by running the backbone once on zeros. `inputs` are example inputs of one row.
-void declare_feature(CutGraph& parts, const std::vector<torch::Tensor>& inputs);
+void declare_feature(CutGraph& parts, const std::vector<at::Tensor>& inputs);
 
 // The tensor that `where` means, as above; whether it separates the graph is not checked.
 std::string resolve_cut(const Graph& graph, const std::string& where);
@@ -65,7 +70,7 @@ std::set<std::string> flowing_tensors(const Graph& graph);
 
 // The graph's one output where it depends on no more than the inputs' shapes, and these tell it
 // whatever the number of rows; nothing otherwise.
-std::optional<torch::Tensor> value_by_shapes(const Graph& graph);
+std::optional<ConstantTensor> value_by_shapes(const Graph& graph);
 
 // For each node whether it is a layer, as for cut(), and the number of layers.
 std::vector<bool> layer_marks(const Graph& graph);

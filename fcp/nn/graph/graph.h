@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include <torch/types.h>
+#include "fcp/nn/graph/constant_tensor.h"
 
 namespace fcp {
 
@@ -19,7 +19,7 @@ struct Graph;
 // after them, one for each tensor of the graph around it that it reads (Node::captured).
 using Subgraph = std::shared_ptr<const Graph>;
 
-using Attribute = std::variant<int64_t, float, std::string, torch::Tensor, std::vector<int64_t>,
+using Attribute = std::variant<int64_t, float, std::string, ConstantTensor, std::vector<int64_t>,
                                std::vector<float>, std::vector<std::string>, Subgraph>;
 
 struct Node {
@@ -37,7 +37,7 @@ constexpr int64_t kDynamic = -1;
 // Name, type and shape of an input or output; a dimension of kDynamic is known only when running.
 struct TensorInfo {
   std::string name;
-  torch::ScalarType type = torch::kFloat;  // Undefined, inside nodes only: what it is given
+  ElementType type = ElementType::kFloat;  // Undefined, inside nodes only: what it is given
   bool known_rank = true;  // false: the file says nothing about the shape, which is then empty
   std::vector<int64_t> shape;
   std::vector<std::string> dimension_names;  // "batch", or "" where the file gives a number
@@ -49,7 +49,7 @@ struct Graph {
   std::map<std::string, int64_t> domains;  // other operator sets: "ai.onnx.ml" to its version
   int64_t ir_version = 8;
   std::vector<Node> nodes;  // in an order in which every node follows what it needs
-  std::map<std::string, torch::Tensor> initializers;
+  std::map<std::string, ConstantTensor> initializers;
   std::vector<TensorInfo> inputs;  // without the initializers that old files list here
   std::vector<TensorInfo> outputs;
   std::map<std::string, std::string> metadata;

@@ -5,12 +5,16 @@
 #include <string>
 #include <utility>
 
+#include "fcp/nn/runtime/element_types.h"
+
 namespace fcp {
 namespace {
 
 constexpr int64_t kOnnxFloat = 1, kOnnxHalf = 10, kOnnxDouble = 11, kOnnxBrainFloat = 16;
 
-bool is_half(torch::ScalarType type) { return type == torch::kHalf || type == torch::kBFloat16; }
+bool is_half(ElementType type) {
+  return type == ElementType::kHalf || type == ElementType::kBFloat16;
+}
 
 // Attributes that hold a number of an element type.
 const std::set<std::string>& type_attributes() {
@@ -20,12 +24,12 @@ const std::set<std::string>& type_attributes() {
 
 // Floating-point types become float32, those of 16 bits alone, or float64, all of them.
 void widen(Graph& graph, bool to_double) {
-  const torch::ScalarType wide = to_double ? torch::kDouble : torch::kFloat;
-  const auto grows = [&](torch::ScalarType type) {
-    return is_half(type) || (to_double && type == torch::kFloat);
+  const ElementType wide = to_double ? ElementType::kDouble : ElementType::kFloat;
+  const auto grows = [&](ElementType type) {
+    return is_half(type) || (to_double && type == ElementType::kFloat);
   };
-  const auto widen_tensor = [&](torch::Tensor& tensor) {
-    if (grows(tensor.scalar_type())) tensor = tensor.to(wide);
+  const auto widen_tensor = [&](ConstantTensor& tensor) {
+    if (grows(tensor.type())) tensor = tensor.tensor().to(scalar_type(wide));
   };
   for (auto& [name, tensor] : graph.initializers) widen_tensor(tensor);
   for (auto* infos : {&graph.inputs, &graph.outputs}) {
@@ -35,7 +39,7 @@ void widen(Graph& graph, bool to_double) {
   }
   for (Node& node : graph.nodes) {
     for (auto& [name, value] : node.attributes) {
-      if (auto* tensor = std::get_if<torch::Tensor>(&value)) widen_tensor(*tensor);
+      if (auto* tensor = std::get_if<ConstantTensor>(&value)) widen_tensor(*tensor);
       if (auto* inner = std::get_if<Subgraph>(&value)) {
         Graph grown = **inner;
         widen(grown, to_double);

@@ -1,6 +1,7 @@
 #include "fcp/nn/graph/input_layout.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -43,7 +44,7 @@ std::string layout_text(const InputLayout& layout) {
   for (const InputPlace& place : layout.places) {
     const TensorInfo& input = place.input;
     all.push_back({{"name", input.name},
-                   {"type", number_of_type(input.type)},
+                   {"type", static_cast<int64_t>(input.type)},
                    {"known_rank", input.known_rank},
                    {"shape", input.shape},
                    {"dimension_names", input.dimension_names},
@@ -74,7 +75,7 @@ class NodeList {
                      .attributes = std::move(attributes)});
     return output;
   }
-  std::string constant(const std::string& name, const torch::Tensor& value) {
+  std::string constant(const std::string& name, const ConstantTensor& value) {
     graph_.initializers[name] = value;
     return name;
   }
@@ -86,34 +87,34 @@ class NodeList {
 };
 
 // The nodes that make one input out of its columns.
-void add_input(const InputPlace& place, torch::ScalarType rows, NodeList& list) {
+void add_input(const InputPlace& place, ElementType rows, NodeList& list) {
   const std::string prefix = part_prefix(place);
   std::vector<int64_t> shape = place.shape;
   shape.insert(shape.begin(), -1);
-  const torch::Tensor indices =
-      torch::arange(place.first, place.first + place.columns, torch::kLong);
-  std::string value = list.add("Gather", {kRowsInput, list.constant(prefix + "/indices", indices)},
-                               prefix + "/columns", {{"axis", int64_t{1}}});
+  std::vector<int64_t> indices(static_cast<size_t>(place.columns));
+  std::iota(indices.begin(), indices.end(), place.first);
+  std::string value =
+      list.add("Gather", {kRowsInput, list.constant(prefix + "/indices", constant_tensor(indices))},
+               prefix + "/columns", {{"axis", int64_t{1}}});
   if (place.input.type != rows) {
-    value =
-        list.add("Cast", {value}, prefix + "/typed", {{"to", number_of_type(place.input.type)}});
+    value = list.add("Cast", {value}, prefix + "/typed",
+                     {{"to", static_cast<int64_t>(place.input.type)}});
   }
-  list.add("Reshape", {value, list.constant(prefix + "/shape", torch::tensor(shape, torch::kLong))},
+  list.add("Reshape", {value, list.constant(prefix + "/shape", constant_tensor(shape))},
            place.input.name);
 }
 
 // The nodes that put packed rows together from the inputs.
 void add_rows(const InputLayout& layout, NodeList& list) {
-  const torch::ScalarType rows = layout.wide() ? torch::kDouble : torch::kFloat;
+  const ElementType rows = layout.wide() ? ElementType::kDouble : ElementType::kFloat;
   std::vector<std::string> parts;
   for (const InputPlace& place : layout.places) {
     const std::string prefix = part_prefix(place);
     std::string value = place.input.name;
     if (place.input.type != rows) {
-      value = list.add("Cast", {value}, prefix + "/wide", {{"to", number_of_type(rows)}});
+      value = list.add("Cast", {value}, prefix + "/wide", {{"to", static_cast<int64_t>(rows)}});
     }
-    const torch::Tensor shape =
-        torch::tensor(std::vector<int64_t>{-1, place.columns}, torch::kLong);
+    const ConstantTensor shape = constant_tensor<int64_t>({-1, place.columns});
     parts.push_back(list.add("Reshape", {value, list.constant(prefix + "/flat_shape", shape)},
                              prefix + "/flat"));
   }
@@ -122,8 +123,8 @@ void add_rows(const InputLayout& layout, NodeList& list) {
 
 }  // namespace
 
-bool is_wide(torch::ScalarType type) {
-  return type == torch::kDouble || type == torch::kLong || type == torch::kInt;
+bool is_wide(ElementType type) {
+  return type == ElementType::kDouble || type == ElementType::kInt64 || type == ElementType::kInt32;
 }
 
 std::string InputPlace::column_name(int64_t column) const {
@@ -209,7 +210,7 @@ std::vector<TensorInfo> own_inputs(const Graph& network) {
 
 Graph pack_inputs(const Graph& network, const InputLayout& layout) {
   Graph packed = network;
-  const torch::ScalarType rows = layout.wide() ? torch::kDouble : torch::kFloat;
+  const ElementType rows = layout.wide() ? ElementType::kDouble : ElementType::kFloat;
   NodeList list(packed);
   bool same = network.inputs.size() == layout.places.size();
   TensorInfo input{.name = kRowsInput,

@@ -45,7 +45,7 @@ struct InputLayout {
 };
 
 // Whether float32 does not hold all numbers of this type.
-bool is_wide(torch::ScalarType type);
+bool is_wide(ElementType type);
 
 // The layout in which input i has rows of shape `shapes[i]`. An Error names an input that has no
 // rows, or whose declared shape is another.

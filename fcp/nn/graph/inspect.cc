@@ -45,7 +45,7 @@ std::vector<int64_t> sizes_to_try(const Graph& graph, const Shapes& shapes) {
     for (const std::string& name : node.inputs) {
       const auto weight = graph.initializers.find(name);
       if (weight == graph.initializers.end() || !weight->second.is_floating_point()) continue;
-      for (const int64_t size : weight->second.sizes()) add(size);
+      for (const int64_t size : weight->second.shape()) add(size);
     }
   }
   for (const int64_t size : {16, 32, 64, 224, 256, 512, 8, 4, 2}) add(size);
@@ -64,7 +64,7 @@ Tensors example_row(const Graph& graph, const Shapes& shapes, int64_t open, int6
       if (shape[i] == kDynamic) shape[i] = i == 0 ? 1 : open;
     }
     inputs.push_back(declared_zeros(shape, info.type, info.name));
-    if (c10::isIntegralType(info.type, /*includeBool=*/true)) inputs.back().fill_(whole);
+    if (!is_floating(info.type)) inputs.back().fill_(whole);
   }
   return inputs;
 }
@@ -181,9 +181,8 @@ std::string row_text(const std::vector<int64_t>& shape) {
 // The example row that gets furthest.
 Walked walk(const Network& network, const Graph& graph, const Shapes& shapes,
             std::vector<std::string>& notes) {
-  const bool whole = std::any_of(graph.inputs.begin(), graph.inputs.end(), [](const auto& info) {
-    return c10::isIntegralType(info.type, /*includeBool=*/false);
-  });
+  const bool whole = std::any_of(graph.inputs.begin(), graph.inputs.end(),
+                                 [](const auto& info) { return is_integer(info.type); });
   Walked best;
   std::string complaint;
   bool first = true;

@@ -6,20 +6,20 @@ namespace fcp {
 
 LiftedGraph::LiftedGraph(Graph graph) : graph_(std::move(graph)) { graph_.nodes.clear(); }
 
-void LiftedGraph::set_constant(const std::string& name, const torch::Tensor& value) {
+void LiftedGraph::set_constant(const std::string& name, const ConstantTensor& value) {
   graph_.initializers[name] = value;
 }
 
-torch::Tensor LiftedGraph::constant(const std::string& name) const {
+ConstantTensor LiftedGraph::constant(const std::string& name) const {
   const auto found = graph_.initializers.find(name);
-  return found == graph_.initializers.end() ? torch::Tensor() : found->second;
+  return found == graph_.initializers.end() ? ConstantTensor() : found->second;
 }
 
 std::string LiftedGraph::new_name() { return concat("fcp.rows_first/", made_++); }
 
 std::string LiftedGraph::integers(const std::vector<int64_t>& values) {
   const std::string name = new_name();
-  graph_.initializers[name] = torch::tensor(values, torch::kLong);
+  graph_.initializers[name] = constant_tensor(values);
   return name;
 }
 

@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <torch/types.h>
-
 #include "fcp/nn/graph/graph.h"
 
 namespace fcp {
@@ -31,8 +29,8 @@ class LiftedGraph {
   void set_varies(const std::string& name) { varies_.insert(name); }
   bool varies(const std::string& name) const { return varies_.contains(name); }
 
-  void set_constant(const std::string& name, const torch::Tensor& value);
-  torch::Tensor constant(const std::string& name) const;  // undefined where it is none
+  void set_constant(const std::string& name, const ConstantTensor& value);
+  ConstantTensor constant(const std::string& name) const;  // undefined where it is none
   std::string integers(const std::vector<int64_t>& values);
 
   int64_t opset() const { return graph_.opset; }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fcp/base/infinity.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 namespace {
@@ -151,7 +152,7 @@ class AttentionParts {
 
 }  // namespace
 
-bool can_lower(const Node& node, const std::map<std::string, torch::Tensor>& initializers) {
+bool can_lower(const Node& node, const std::map<std::string, ConstantTensor>& initializers) {
   if (node.op != "Attention" || !node.domain.empty()) return false;
   for (size_t i = 1; i < node.outputs.size(); ++i) {
     if (!node.outputs[i].empty()) return false;

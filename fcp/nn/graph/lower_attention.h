@@ -16,12 +16,14 @@
 #include <memory>
 #include <string>
 
-#include "fcp/nn/runtime/network.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 
+class Network;
+
 // Whether this node of a graph with these constants can be taken apart.
-bool can_lower(const Node& node, const std::map<std::string, torch::Tensor>& initializers);
+bool can_lower(const Node& node, const std::map<std::string, ConstantTensor>& initializers);
 
 // The graph with every such node taken apart.
 Graph lower_attention(Graph graph);

@@ -103,7 +103,7 @@ class MissingWalk {
     std::vector<TensorInfo> wanted;
     for (const Node* node : front_.movers) {
       for (const std::string& output : node->outputs) {
-        if (!output.empty()) wanted.push_back({output, torch::kFloat, false, {}, {}});
+        if (!output.empty()) wanted.push_back({output, ElementType::kFloat, false, {}, {}});
       }
     }
     const Network part(extract(network_, network_.inputs, wanted),

@@ -74,7 +74,7 @@ void capture(Node& node, const std::string& owner) {
     for (const std::string& name : names) {
       TensorInfo info;
       info.name = name;
-      info.type = torch::ScalarType::Undefined;
+      info.type = ElementType::kUndefined;
       info.known_rank = false;
       whole.inputs.push_back(info);
     }
@@ -97,7 +97,7 @@ TensorInfo read_info_inside(const onnx::ValueInfoProto& message, const std::stri
   }
   TensorInfo info;
   info.name = message.name();
-  info.type = torch_type(type.tensor_type().elem_type()).value_or(torch::ScalarType::Undefined);
+  info.type = element_type(type.tensor_type().elem_type()).value_or(ElementType::kUndefined);
   // Kept for the file that is written again: ONNX Runtime refuses a Loop whose body does not say
   // that its counter is a single number. The operators that run the graph do not look at shapes.
   info.known_rank = type.tensor_type().has_shape();

@@ -12,13 +12,11 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/nn/graph/cut.h"
 #include "fcp/nn/graph/inline_if.h"
 #include "fcp/nn/graph/narrow_tensors.h"
 #include "fcp/nn/graph/onnx_nodes.h"
 #include "fcp/nn/graph/onnx_tensor.h"
 #include "fcp/nn/graph/static_sequences.h"
-#include "fcp/nn/ops/ml/text_inputs.h"
 #include "fcp/nn/ops/op_traits.h"
 
 namespace fcp {
@@ -38,8 +36,8 @@ TensorInfo read_info(const onnx::ValueInfoProto& message, const std::string& fil
     fail(file, ": '", info.name, "' is not a tensor (sequences and maps are not supported)");
   }
   const auto& tensor = message.type().tensor_type();
-  std::optional<torch::ScalarType> type = torch_type(tensor.elem_type());
-  if (is_text(message) && text_allowed) type = torch::kFloat;
+  std::optional<ElementType> type = element_type(tensor.elem_type());
+  if (is_text(message) && text_allowed) type = ElementType::kFloat;
   if (!type) {
     fail(file, ": '", info.name, "' has ",
          is_text(message) ? "strings, expected numbers: encode them before "
@@ -91,14 +89,12 @@ void check_weights(const Graph& graph) {
     if (!has_traits(node, kLayer) && !has_traits(node, kNormalizes)) continue;
     for (const std::string& name : node.inputs) {
       const auto found = graph.initializers.find(name);
-      if (found == graph.initializers.end() || !found->second.is_floating_point()) continue;
-      const torch::Tensor values = found->second.flatten();
-      const torch::Tensor finite = torch::isfinite(values);
-      if (finite.all().item<bool>()) continue;
-      const auto element = finite.logical_not().nonzero().flatten()[0].item<int64_t>();
+      if (found == graph.initializers.end()) continue;
+      const std::optional<int64_t> element = found->second.first_not_finite();
+      if (!element) continue;
       fail(describe(node), ": its weight '", name, "' is ",
-           std::isnan(values[element].item<double>()) ? "NaN" : "infinite", " at element ", element,
-           " (from 0), expected a finite number");
+           std::isnan(found->second.number(*element)) ? "NaN" : "infinite", " at element ",
+           *element, " (from 0), expected a finite number");
     }
   }
 }
@@ -142,7 +138,7 @@ std::vector<TensorInfo> read_outputs(const onnx::GraphProto& graph, const std::s
   for (const auto& output : graph.output()) {
     const auto zip_map = zip_maps.find(output.name());
     const bool numbers = output.type().has_tensor_type() &&
-                         torch_type(output.type().tensor_type().elem_type()).has_value();
+                         element_type(output.type().tensor_type().elem_type()).has_value();
     if (zip_map != zip_maps.end()) {
       outputs.push_back(info_of_zip_map(*zip_map->second));
     } else if (numbers) {
@@ -231,25 +227,26 @@ Graph graph_before(const onnx::GraphProto& message, const std::string& tensor, i
   }
   graph.outputs.resize(1);
   graph.outputs[0].name = tensor;
-  graph.outputs[0].type = torch::kBool;
+  graph.outputs[0].type = ElementType::kBool;
   graph.outputs[0].known_rank = false;
   return graph;
 }
 
 // What a condition says, from constants alone or from shapes that the file fixes.
-std::optional<bool> known_truth(const std::optional<torch::Tensor>& value) {
+std::optional<bool> known_truth(const std::optional<ConstantTensor>& value) {
   if (!value || value->numel() != 1) return std::nullopt;
-  return value->to(torch::kBool).item<bool>();
+  return value->number(0) != 0;
 }
 
-Graph graph_from(onnx::ModelProto& model, const std::string& file, const std::string& folder) {
+Graph graph_from(onnx::ModelProto& model, const std::string& file, const std::string& folder,
+                 const OnnxOperators& operators) {
   if (!model.has_graph()) fail(file, ": not an ONNX model (it has no graph)");
   const int64_t opset = read_opset(model, file);
   cast_narrow_tensors(*model.mutable_graph(), opset, file);
   const auto known = [&](const onnx::GraphProto& message, const std::string& tensor, int end) {
     Graph before = graph_before(message, tensor, end, file, folder);
     before.opset = opset;
-    return value_by_shapes(before);
+    return operators.value(before);
   };
   resolve_sequences(*model.mutable_graph(), opset, file, known);
   inline_if(*model.mutable_graph(), file,
@@ -268,7 +265,7 @@ Graph graph_from(onnx::ModelProto& model, const std::string& file, const std::st
   for (const auto& entry : model.metadata_props()) graph.metadata[entry.key()] = entry.value();
   try {
     sort_and_check(graph);
-    number_texts(graph, texts);
+    operators.number_texts(graph, texts);
     check_weights(graph);
   } catch (const Error& error) {
     fail(file, ": ", error.what());
@@ -282,19 +279,45 @@ void check_file_size(uint64_t size, const std::string& name) {
        " bytes, more than an ONNX file can (2 GiB); store the weights as external data");
 }
 
+// What an initializer or a Constant says.
+std::optional<ConstantTensor> given_value(const Graph& graph) {
+  const std::string& name = graph.outputs[0].name;
+  const auto found = graph.initializers.find(name);
+  if (found != graph.initializers.end()) return found->second;
+  for (const Node& node : graph.nodes) {
+    if (node.op != "Constant" || node.outputs[0] != name) continue;
+    for (const auto& [key, value] : node.attributes) {
+      if (const auto* tensor = std::get_if<ConstantTensor>(&value)) return *tensor;
+      if (const auto* integer = std::get_if<int64_t>(&value))
+        return constant_tensor<int64_t>({*integer}, {});
+      if (const auto* list = std::get_if<std::vector<int64_t>>(&value))
+        return constant_tensor(*list);
+    }
+  }
+  return std::nullopt;
+}
+
+void refuse_texts(Graph&, const std::vector<std::string>& inputs) {
+  if (!inputs.empty())
+    fail("input '", inputs[0], "' is text, which only libtorch's part of fcp reads");
+}
+
 }  // namespace
 
-Graph parse_onnx(std::string_view bytes, const std::string& name, const std::string& folder) {
+OnnxOperators::OnnxOperators() : value(given_value), number_texts(refuse_texts) {}
+
+Graph parse_onnx(std::string_view bytes, const std::string& name, const std::string& folder,
+                 const OnnxOperators& operators) {
   check_file_size(bytes.size(), name);
   onnx::ModelProto model;
   if (bytes.empty() || !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     fail(name, ": not an ONNX model (", bytes.empty() ? "the file is empty" : "cannot be parsed",
          ")");
   }
-  return graph_from(model, name, folder);
+  return graph_from(model, name, folder, operators);
 }
 
-Graph read_onnx(const std::string& path) {
+Graph read_onnx(const std::string& path, const OnnxOperators& operators) {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -308,7 +331,7 @@ Graph read_onnx(const std::string& path) {
   std::ostringstream bytes;
   if (!error && size > 0) bytes << file.rdbuf();
   const fs::path folder = fs::path(path).parent_path();
-  return parse_onnx(bytes.view(), path, folder.empty() ? "." : folder.string());
+  return parse_onnx(bytes.view(), path, folder.empty() ? "." : folder.string(), operators);
 }
 
 }  // namespace fcp

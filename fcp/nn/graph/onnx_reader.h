@@ -6,8 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fcp/nn/graph/graph.h"
 
@@ -16,10 +19,27 @@ namespace fcp {
 constexpr int64_t kOldestOpset = 7;
 constexpr int64_t kNewestOpset = 24;
 
-Graph read_onnx(const std::string& path);
+// What reading asks of those who can run operators (fcp/nn/runtime/read_onnx.cc). The defaults run
+// none: then a condition, the length of a sequence or the number of turns of a loop is known where a
+// constant says it, and inputs of text are refused.
+struct OnnxOperators {
+  // The graph's one output where it depends on no more than the inputs' shapes.
+  std::function<std::optional<ConstantTensor>(const Graph&)> value;
+  // Makes numbers of these inputs, which are text.
+  std::function<void(Graph&, const std::vector<std::string>& inputs)> number_texts;
+
+  OnnxOperators();
+};
+
+Graph read_onnx(const std::string& path, const OnnxOperators& operators);
 
 // The same from bytes in memory. `folder` is where external data may lie; with an empty one
 // external data is refused. `name` stands for the file in messages.
+Graph parse_onnx(std::string_view bytes, const std::string& name, const std::string& folder,
+                 const OnnxOperators& operators);
+
+// The same with all operators, which takes libtorch.
+Graph read_onnx(const std::string& path);
 Graph parse_onnx(std::string_view bytes, const std::string& name, const std::string& folder = "");
 
 }  // namespace fcp

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include <sys/stat.h>
@@ -88,9 +90,9 @@ ExternalRange external_range(const onnx::TensorProto& message, uint64_t bytes,
   return range;
 }
 
-torch::Tensor read_external(const onnx::TensorProto& message, torch::ScalarType type,
-                            int64_t elements, const std::string& owner, const std::string& folder) {
-  const uint64_t bytes = static_cast<uint64_t>(elements) * torch::elementSize(type);
+// The range of the file is checked before room is made for it.
+std::shared_ptr<void> read_external(const onnx::TensorProto& message, size_t bytes,
+                                    const std::string& owner, const std::string& folder) {
   const ExternalRange range = external_range(message, bytes, owner, folder);
   std::ifstream file(range.path, std::ios::binary | std::ios::ate);
   if (!file) fail(owner, ": cannot read external data ", range.path);
@@ -99,111 +101,101 @@ torch::Tensor read_external(const onnx::TensorProto& message, torch::ScalarType 
     fail(owner, ": needs bytes ", range.offset, " to ", range.offset + bytes, " of ", range.path,
          ", which has ", size);
   }
-  torch::Tensor tensor = torch::empty({elements}, type);
+  std::shared_ptr<void> room = room_for_numbers(bytes);
   file.seekg(static_cast<std::streamoff>(range.offset));
-  file.read(static_cast<char*>(tensor.data_ptr()), static_cast<std::streamsize>(bytes));
+  file.read(static_cast<char*>(room.get()), static_cast<std::streamsize>(bytes));
   if (!file) fail(owner, ": cannot read external data ", range.path);
-  return tensor;
+  return room;
 }
 
-torch::Tensor read_raw(const std::string& raw, torch::ScalarType type, int64_t elements,
-                       const std::string& owner) {
-  const size_t bytes = static_cast<size_t>(elements) * torch::elementSize(type);
+std::shared_ptr<void> read_raw(const std::string& raw, size_t bytes, const std::string& owner) {
   if (raw.size() != bytes) {
     fail(owner, ": has ", raw.size(), " bytes of data, its shape needs ", bytes);
   }
-  torch::Tensor tensor = torch::empty({elements}, type);
-  if (bytes > 0) std::memcpy(tensor.data_ptr(), raw.data(), bytes);
-  return tensor;
+  std::shared_ptr<void> room = room_for_numbers(bytes);
+  if (bytes > 0) std::memcpy(room.get(), raw.data(), bytes);
+  return room;
 }
 
 // Typed fields hold one number per element; 16-bit floats stand as their bits in int32_data.
-template <typename Field, typename Item>
-torch::Tensor read_typed(const Field& field, torch::ScalarType type, int64_t elements,
-                         const std::string& owner) {
+template <typename Item, typename Field>
+std::shared_ptr<void> read_typed(const Field& field, int64_t elements, const std::string& owner) {
   if (field.size() != elements) {
     fail(owner, ": has ", field.size(), " values, its shape needs ", elements);
   }
-  torch::Tensor tensor = torch::empty({elements}, type);
-  Item* out = static_cast<Item*>(tensor.data_ptr());
+  std::shared_ptr<void> room = room_for_numbers(static_cast<size_t>(elements) * sizeof(Item));
+  Item* out = static_cast<Item*>(room.get());
   for (const auto value : field) *out++ = static_cast<Item>(value);
-  return tensor;
+  return room;
 }
 
-torch::Tensor read_fields(const onnx::TensorProto& message, torch::ScalarType type,
-                          int64_t elements, const std::string& owner) {
+std::shared_ptr<void> read_fields(const onnx::TensorProto& message, ElementType type,
+                                  int64_t elements, const std::string& owner) {
   if (message.data_type() == kOnnxUint32) {
-    return read_typed<std::decay_t<decltype(message.uint64_data())>, int32_t>(
-        message.uint64_data(), type, elements, owner);
+    return read_typed<int32_t>(message.uint64_data(), elements, owner);
   }
   const auto& ints = message.int32_data();
-  using Ints = std::decay_t<decltype(ints)>;
   switch (type) {
-    case torch::kFloat:
-      return read_typed<std::decay_t<decltype(message.float_data())>, float>(message.float_data(),
-                                                                             type, elements, owner);
-    case torch::kDouble:
-      return read_typed<std::decay_t<decltype(message.double_data())>, double>(
-          message.double_data(), type, elements, owner);
-    case torch::kLong:
-      return read_typed<std::decay_t<decltype(message.int64_data())>, int64_t>(
-          message.int64_data(), type, elements, owner);
-    case torch::kInt:
-      return read_typed<Ints, int32_t>(ints, type, elements, owner);
-    case torch::kHalf:
-    case torch::kBFloat16:
-    case torch::kShort:
-      return read_typed<Ints, uint16_t>(ints, type, elements, owner);
-    case torch::kBool:
-      return read_typed<Ints, bool>(ints, type, elements, owner);
+    case ElementType::kFloat:
+      return read_typed<float>(message.float_data(), elements, owner);
+    case ElementType::kDouble:
+      return read_typed<double>(message.double_data(), elements, owner);
+    case ElementType::kInt64:
+      return read_typed<int64_t>(message.int64_data(), elements, owner);
+    case ElementType::kInt32:
+      return read_typed<int32_t>(ints, elements, owner);
+    case ElementType::kHalf:
+    case ElementType::kBFloat16:
+    case ElementType::kInt16:
+      return read_typed<uint16_t>(ints, elements, owner);
+    case ElementType::kBool:
+      return read_typed<bool>(ints, elements, owner);
     default:  // int8 and uint8
-      return read_typed<Ints, uint8_t>(ints, type, elements, owner);
+      return read_typed<uint8_t>(ints, elements, owner);
   }
 }
 
 }  // namespace
 
-torch::Tensor tensor_from_onnx(const onnx::TensorProto& message, const std::string& owner,
-                               const std::string& folder) {
+ConstantTensor tensor_from_onnx(const onnx::TensorProto& message, const std::string& owner,
+                                const std::string& folder) {
   const int64_t number = message.data_type();
   const bool narrow = is_narrow(number);
-  const std::optional<torch::ScalarType> type =
-      narrow ? narrow_storage(number) : torch_type(message.data_type());
+  const std::optional<ElementType> type = narrow ? narrow_storage(number) : element_type(number);
   if (!type) {
     fail(owner, ": element type ", number,
          " is not supported (float, double, float16, bfloat16, int8 to int64, uint8 to uint32, "
          "bool and the types of 4 and 8 bits are)");
   }
-  const auto item_size = static_cast<int64_t>(torch::elementSize(*type));
+  const auto item_size = static_cast<int64_t>(element_size(*type));
   const int64_t elements = declared_elements(message, item_size, owner);
   const int64_t stored = narrow ? narrow_stored_count(number, elements) : elements;
-  torch::Tensor flat;
+  const size_t bytes = static_cast<size_t>(stored * item_size);
+  std::shared_ptr<void> numbers;
   if (message.data_location() == onnx::TensorProto::EXTERNAL) {
-    flat = read_external(message, *type, stored, owner, folder);
+    numbers = read_external(message, bytes, owner, folder);
   } else if (message.has_raw_data()) {
-    flat = read_raw(message.raw_data(), *type, stored, owner);
+    numbers = read_raw(message.raw_data(), bytes, owner);
   } else {
-    flat = read_fields(message, *type, stored, owner);
+    numbers = read_fields(message, *type, stored, owner);
   }
-  if (narrow) flat = from_narrow_storage(flat, number, elements);
-  return flat.reshape(std::vector<int64_t>(message.dims().begin(), message.dims().end()));
+  std::vector<int64_t> shape(message.dims().begin(), message.dims().end());
+  if (narrow) return from_narrow_storage(numbers.get(), number, std::move(shape));
+  return {*type, std::move(shape), std::move(numbers)};
 }
 
-void tensor_to_onnx(const std::string& name, const torch::Tensor& tensor,
+void tensor_to_onnx(const std::string& name, const ConstantTensor& tensor,
                     onnx::TensorProto& message) {
-  const torch::Tensor plain = header_to_onnx(name, tensor, message);
-  message.set_raw_data(plain.data_ptr(), plain.nbytes());
+  header_to_onnx(name, tensor, message);
+  message.set_raw_data(tensor.data(), tensor.nbytes());
 }
 
-torch::Tensor header_to_onnx(const std::string& name, const torch::Tensor& tensor,
-                             onnx::TensorProto& message) {
-  const std::optional<onnx::TensorProto::DataType> type = onnx_type(tensor.scalar_type());
-  if (!type) fail("tensor '", name, "': ONNX has no element type ", tensor.scalar_type());
-  const torch::Tensor plain = tensor.detach().to(torch::kCPU).contiguous();
+void header_to_onnx(const std::string& name, const ConstantTensor& tensor,
+                    onnx::TensorProto& message) {
+  if (!tensor.defined()) fail("tensor '", name, "' is not there");
   message.set_name(name);
-  message.set_data_type(*type);
-  for (const int64_t dimension : plain.sizes()) message.add_dims(dimension);
-  return plain;
+  message.set_data_type(static_cast<int32_t>(tensor.type()));
+  for (const int64_t dimension : tensor.shape()) message.add_dims(dimension);
 }
 
 }  // namespace fcp

@@ -1,25 +1,24 @@
-// Tensors between ONNX messages and libtorch; the reader and the writer share this file.
+// Tensors between ONNX messages and memory; the reader and the writer share this file.
 #pragma once
 
 #include <string>
 
-#include <torch/types.h>
-
+#include "fcp/nn/graph/constant_tensor.h"
 #include "fcp/nn/graph/onnx_types.h"
 
 namespace fcp {
 
 // The tensor of a message. Its bytes come from the message or, for external data, from a file
 // below `folder` (empty: refused). `owner` names the file and tensor in errors.
-torch::Tensor tensor_from_onnx(const onnx::TensorProto& message, const std::string& owner,
-                               const std::string& folder);
+ConstantTensor tensor_from_onnx(const onnx::TensorProto& message, const std::string& owner,
+                                const std::string& folder);
 
 // The message of a tensor, as raw little-endian bytes.
-void tensor_to_onnx(const std::string& name, const torch::Tensor& tensor,
+void tensor_to_onnx(const std::string& name, const ConstantTensor& tensor,
                     onnx::TensorProto& message);
 
-// The same but for those bytes, which are those of the tensor that comes back.
-torch::Tensor header_to_onnx(const std::string& name, const torch::Tensor& tensor,
-                             onnx::TensorProto& message);
+// The same but for those bytes.
+void header_to_onnx(const std::string& name, const ConstantTensor& tensor,
+                    onnx::TensorProto& message);
 
 }  // namespace fcp

@@ -34,7 +34,7 @@ struct AttributeWriter {
     message.set_type(Proto::STRING);
     message.set_s(value);
   }
-  void operator()(const torch::Tensor& value) const {
+  void operator()(const ConstantTensor& value) const {
     message.set_type(Proto::TENSOR);
     tensor_to_onnx("", value, *message.mutable_t());
   }
@@ -58,9 +58,9 @@ struct AttributeWriter {
 
 void write_info(const TensorInfo& info, onnx::ValueInfoProto& message) {
   message.set_name(info.name);
-  if (info.type == torch::ScalarType::Undefined) return;
+  if (info.type == ElementType::kUndefined) return;
   auto* tensor = message.mutable_type()->mutable_tensor_type();
-  tensor->set_elem_type(*onnx_type(info.type));
+  tensor->set_elem_type(static_cast<int32_t>(info.type));
   if (!info.known_rank) return;
   auto* shape = tensor->mutable_shape();
   for (size_t i = 0; i < info.shape.size(); ++i) {
@@ -123,11 +123,11 @@ std::string length_prefix(int field, size_t length) {
 // An initializer: what stands before its numbers, and these, where they are.
 struct InitializerBytes {
   std::string head;
-  torch::Tensor numbers;
+  ConstantTensor numbers;
 
-  InitializerBytes(const std::string& name, const torch::Tensor& tensor) {
+  InitializerBytes(const std::string& name, const ConstantTensor& tensor) : numbers(tensor) {
     onnx::TensorProto message;
-    numbers = header_to_onnx(name, tensor, message);
+    header_to_onnx(name, tensor, message);
     const std::string fields =
         message.SerializeAsString() +
         length_prefix(onnx::TensorProto::kRawDataFieldNumber, numbers.nbytes());
@@ -136,7 +136,7 @@ struct InitializerBytes {
         fields;
   }
   std::string_view body() const {
-    return {static_cast<const char*>(numbers.data_ptr()), numbers.nbytes()};
+    return {static_cast<const char*>(numbers.data()), numbers.nbytes()};
   }
   size_t size() const { return head.size() + numbers.nbytes(); }
 };

@@ -148,9 +148,8 @@ Graph logits_graph(const Graph& graph, const std::string& output, bool one_logit
     if (info.known_rank && info.shape.size() > 1 && info.shape.back() != 1) {
       return extract(graph, graph.inputs, {info});  // many sigmoids: labels of their own
     }
-    changed.initializers[output + "/zero"] = torch::zeros({1}, info.type);
-    changed.initializers[output + "/column"] =
-        torch::tensor({int64_t{-1}, int64_t{1}}, torch::kLong);
+    changed.initializers[output + "/zero"] = ConstantTensor::zeros(info.type, {1});
+    changed.initializers[output + "/column"] = constant_tensor<int64_t>({-1, 1});
     Node column = simple_node("Reshape", meaning.logits, output + "/logit");  // of [N] too
     column.inputs.push_back(output + "/column");
     Node zero = simple_node("Mul", output + "/logit", output + "/zeros");

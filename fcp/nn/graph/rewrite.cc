@@ -29,7 +29,7 @@ class PatternReader {
   std::optional<double> constant(const std::string& tensor) const {
     const auto found = graph_.initializers.find(tensor);
     if (found == graph_.initializers.end() || found->second.numel() != 1) return std::nullopt;
-    return found->second.to(torch::kDouble).item<double>();
+    return found->second.number(0);
   }
 
   // β of tensor = βx, where the scale is written out; 1 where tensor is x itself.

@@ -12,6 +12,7 @@
 #include "fcp/nn/graph/lifted_graph.h"
 #include "fcp/nn/ops/op_traits.h"
 #include "fcp/nn/runtime/bound_support.h"
+#include "fcp/nn/runtime/network.h"
 
 namespace fcp {
 namespace {
@@ -127,8 +128,8 @@ class RowsFirst {
         varies(node.inputs[0]) && !varies(node.inputs[1]) && integer_of(node, "transA", 0) == 0;
     if (!plain) refuse(node);
     if (node.inputs.size() > 2 && !node.inputs[2].empty()) {
-      const torch::Tensor bias = graph_.constant(node.inputs[2]);
-      if (!bias.defined() || (bias.dim() == 2 && bias.size(0) != 1)) refuse(node);
+      const ConstantTensor bias = graph_.constant(node.inputs[2]);
+      if (!bias.defined() || (bias.dim() == 2 && bias.shape()[0] != 1)) refuse(node);
     }
     std::vector<std::string> inputs = node.inputs;
     inputs[0] = graph_.reshaped(lifted(node.inputs[0]), {shape(node.inputs[0])[1]});
@@ -197,16 +198,11 @@ class RowsFirst {
     for (int64_t& axis : axes) axis += axis < 0 ? 0 : 1;
     return axes;
   }
-  static std::vector<int64_t> numbers_of(const torch::Tensor& tensor) {
-    const torch::Tensor flat = tensor.to(torch::kLong).contiguous().flatten();
-    return {flat.data_ptr<int64_t>(), flat.data_ptr<int64_t>() + flat.numel()};
-  }
-
   void move_slice_axes(const Node& node, std::vector<std::string>& inputs) {
     std::vector<int64_t> axes;
     if (inputs.size() > 3 && !inputs[3].empty()) {
       if (!graph_.constant(inputs[3]).defined()) refuse(node);
-      axes = numbers_of(graph_.constant(inputs[3]));
+      axes = graph_.constant(inputs[3]).integers();
     } else {
       if (!graph_.constant(inputs[1]).defined()) refuse(node);
       axes.resize(static_cast<size_t>(graph_.constant(inputs[1]).numel()));
@@ -221,7 +217,7 @@ class RowsFirst {
     if (found != node.attributes.end()) {
       found->second = moved(std::get<std::vector<int64_t>>(found->second));
     } else if (inputs.size() > 1 && graph_.constant(inputs[1]).defined()) {
-      inputs[1] = graph_.integers(moved(numbers_of(graph_.constant(inputs[1]))));
+      inputs[1] = graph_.integers(moved(graph_.constant(inputs[1]).integers()));
     } else {
       refuse(node);
     }

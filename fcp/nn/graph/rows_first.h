@@ -12,17 +12,17 @@
 #include <optional>
 #include <string>
 
-#include <torch/types.h>
-
-#include "fcp/nn/runtime/network.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
+
+class Network;
 
 // Whether a node moves the rows away from the first axis: its description; nothing where none does.
 std::optional<std::string> moves_rows(const Network& head);
 
 // The head with its rows first; `row` [1, …] is any row of features. An Error names a node for
 // which that is not known.
-Graph rows_first(const Network& head, const torch::Tensor& row);
+Graph rows_first(const Network& head, const at::Tensor& row);
 
 }  // namespace fcp

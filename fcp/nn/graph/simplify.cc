@@ -18,7 +18,7 @@ size_t bytes_of(const Graph& graph) {
   for (const auto& [name, tensor] : graph.initializers) bytes += tensor.nbytes();
   for (const Node& node : graph.nodes) {
     for (const auto& [name, value] : node.attributes) {
-      if (const auto* tensor = std::get_if<torch::Tensor>(&value)) bytes += tensor->nbytes();
+      if (const auto* tensor = std::get_if<ConstantTensor>(&value)) bytes += tensor->nbytes();
     }
   }
   return bytes;
@@ -81,10 +81,11 @@ void fold_constants(Graph& graph) {
     Tensors inputs;
     bool constant = true;
     for (const std::string& input : node.inputs) {
-      const auto found = graph.initializers.find(input), hidden = narrow.find(input);
+      const auto found = graph.initializers.find(input);
+      const auto hidden = narrow.find(input);
       const bool plain = found != graph.initializers.end(), cast = hidden != narrow.end();
       constant = constant && (input.empty() || plain || cast);
-      inputs.push_back(plain ? found->second : cast ? hidden->second : torch::Tensor());
+      inputs.push_back(plain ? found->second.tensor() : cast ? hidden->second : torch::Tensor());
     }
     if (!constant) {
       kept.push_back(std::move(node));
@@ -145,7 +146,7 @@ bool read_batch_norm(const Graph& graph, const Node& node, BatchNorm& result) {
   for (size_t i = 0; i < 4; ++i) {
     const auto found = graph.initializers.find(node.inputs[i + 1]);
     if (found == graph.initializers.end()) return false;
-    parameters[i] = found->second.to(torch::kDouble);
+    parameters[i] = found->second.tensor().to(torch::kDouble);
   }
   const auto epsilon = node.attributes.find("epsilon");
   const float* value =
@@ -188,7 +189,7 @@ bool scale_layer(Graph& graph, Node& layer, const BatchNorm& norm) {
     const bool one_a_channel = found->second.dim() == 1 && (found->second.numel() == bias.numel() ||
                                                             found->second.numel() == 1);
     if (!one_a_channel) return false;
-    bias = found->second.to(torch::kDouble).expand_as(bias);
+    bias = found->second.tensor().to(torch::kDouble).expand_as(bias);
   }
   std::vector<int64_t> shape(static_cast<size_t>(old_weight.dim()), 1);
   shape[static_cast<size_t>(axis)] = -1;

@@ -147,11 +147,9 @@ class SequenceResolver {
   }
 
   std::optional<std::vector<int64_t>> integers(const std::string& tensor) const {
-    const std::optional<torch::Tensor> value = known_(graph_, tensor, place_);
+    const std::optional<ConstantTensor> value = known_(graph_, tensor, place_);
     if (!value) return std::nullopt;
-    const torch::Tensor plain = value->to(torch::kLong).contiguous();
-    return std::vector<int64_t>(plain.data_ptr<int64_t>(),
-                                plain.data_ptr<int64_t>() + plain.numel());
+    return value->integers();
   }
 
   int64_t known_place(const onnx::NodeProto& node, int input) const {
@@ -285,7 +283,7 @@ class SequenceResolver {
       sequences_[out] = std::move(result);
       return;
     }
-    const std::optional<torch::Tensor> sizes = known_(graph_, node.input(1), place_);
+    const std::optional<ConstantTensor> sizes = known_(graph_, node.input(1), place_);
     if (!sizes) {
       fail(owner(node), ": the sizes '", node.input(1),
            "' are not known before the network runs; sequences need fixed ones");

@@ -8,16 +8,15 @@
 #include <optional>
 #include <string>
 
-#include <torch/types.h>
-
+#include "fcp/nn/graph/constant_tensor.h"
 #include "fcp/nn/graph/onnx_types.h"
 
 namespace fcp {
 
 // The value of a tensor of the graph, given the nodes before place `end`; nothing where it depends
 // on the inputs' numbers.
-using KnownValue = std::function<std::optional<torch::Tensor>(const onnx::GraphProto&,
-                                                              const std::string&, int end)>;
+using KnownValue = std::function<std::optional<ConstantTensor>(const onnx::GraphProto&,
+                                                               const std::string&, int end)>;
 
 // An Error names the node where a length or a place is not known.
 // Tested by tests/nn/graph/onnx_test.cc.

@@ -5,13 +5,11 @@
 #include <map>
 #include <string>
 
-#include <torch/types.h>
-
 #include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 
 // By name, for inputs, initializers and every output of a node, by the rules of operators.inc.
-std::map<std::string, torch::ScalarType> tensor_types(const Graph& graph);
+std::map<std::string, ElementType> tensor_types(const Graph& graph);
 
 }  // namespace fcp

@@ -24,6 +24,7 @@
 #include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/factories.h"
 #include "fcp/nn/ops/shared.h"
+#include "fcp/nn/runtime/element_types.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/nn/runtime/tensor_memory.h"
 
@@ -77,7 +78,9 @@ class Inside {
 
   size_t inputs() const { return network_.inputs().size(); }
   size_t outputs() const { return network_.outputs().size(); }
-  torch::ScalarType type(size_t output) const { return network_.outputs()[output].type; }
+  torch::ScalarType type(size_t output) const {
+    return scalar_type(network_.outputs()[output].type);
+  }
 
   // Computed on the processor, wherever the inputs are; numbers go back to where they are.
   Tensors run(const Tensors& inputs) const {
@@ -109,7 +112,7 @@ class Inside {
     // A state may grow from one iteration to the next, whatever the file declares.
     for (TensorInfo& input : graph.inputs) input.known_rank = false;
     for (TensorInfo& input : graph.inputs) {  // not what the file says: states change their shape
-      input.type = torch::ScalarType::Undefined;
+      input.type = ElementType::kUndefined;
       input.known_rank = false;
     }
     return graph;

@@ -18,6 +18,7 @@
 #include "fcp/nn/kernels/cpu/line_rows.h"
 #include "fcp/nn/kernels/cpu/own_conv.h"
 #include "fcp/nn/kernels/cuda/conv_back_cuda.h"
+#include "fcp/nn/kernels/cuda/cuda_kernels.h"
 #include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/convolution.h"
 #include "fcp/nn/ops/factories.h"
@@ -132,8 +133,10 @@ class Conv : public Convolution {
     for (const int64_t size : x.sizes().slice(1)) shape.push_back(size);
     const ConvPlan plan = {window.strides, window.dilations, window.begins, window.ends, {},
                            group_};
-    if (takes_conv_back_cuda(a, w, plan)) {
-      return conv_back_cuda(a, w, plan, x.size(2), x.size(3)).reshape(shape);
+    if constexpr (kCudaKernels) {
+      if (takes_conv_back_cuda(a, w, plan)) {
+        return conv_back_cuda(a, w, plan, x.size(2), x.size(3)).reshape(shape);
+      }
     }
     const std::vector<PlaceSpan> spans = nonzero_spans(a);
     std::vector<int64_t> pads;  // from the last axis on

@@ -9,6 +9,7 @@
 #include "fcp/nn/ops/factories.h"
 #include "fcp/nn/ops/shared.h"
 #include "fcp/nn/ops/types.h"
+#include "fcp/nn/runtime/element_types.h"
 
 namespace fcp {
 namespace {
@@ -58,7 +59,8 @@ class EyeLikeOp : public Op {
   explicit EyeLikeOp(OpArguments& arguments)
       : node_(arguments.node()), offset_(arguments.integer("k", 0)) {
     arguments.expect_inputs(1, 1);
-    if (arguments.has("dtype")) type_ = type_of_number(arguments.integer("dtype", 1), node_);
+    if (arguments.has("dtype"))
+      type_ = scalar_type(type_of_number(arguments.integer("dtype", 1), node_));
   }
   Tensors forward(const Tensors& inputs) const override {
     expect_rank(inputs[0], 2, 2, node_, "input");

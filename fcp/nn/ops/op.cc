@@ -85,7 +85,7 @@ std::vector<std::string> OpArguments::texts(const std::string& name) {
 }
 
 torch::Tensor OpArguments::tensor(const std::string& name) {
-  return get<torch::Tensor>(name, "a tensor", {});
+  return get<ConstantTensor>(name, "a tensor", {});
 }
 
 const Graph& OpArguments::graph(const std::string& name) {

@@ -179,7 +179,4 @@ std::unique_ptr<Op> make_op(const Node& node, int64_t opset);
 std::vector<std::string> unsupported_nodes(const Graph& graph);
 void check_supported(const Graph& graph);
 
-// Names of all operators that make_op knows, those of ai.onnx.ml after the others.
-std::vector<std::string> supported_ops();
-
 }  // namespace fcp

@@ -2,9 +2,10 @@
 // attributes or constants, the operator's class says (op.h).
 #pragma once
 
+#include <functional>
+#include <map>
+#include <string>
 #include <vector>
-
-#include <torch/types.h>
 
 #include "fcp/nn/graph/graph.h"
 
@@ -23,14 +24,9 @@ enum OpTraits : unsigned {
 };
 
 // The type of output `output` from those of the inputs; what is absent counts as float.
-using TypeRule = torch::ScalarType (*)(const Node& node, size_t output,
-                                       const std::vector<torch::ScalarType>& inputs);
-torch::ScalarType type_of_first(const Node& node, size_t output,
-                                const std::vector<torch::ScalarType>& inputs);
-
-// At least this many bytes of output, told from the inputs where it can be more than they are;
-// 0: not known. The first input is there.
-using BytesRule = double (*)(const Node& node, const std::vector<torch::Tensor>& inputs);
+using TypeRule = ElementType (*)(const Node& node, size_t output,
+                                 const std::vector<ElementType>& inputs);
+ElementType type_of_first(const Node& node, size_t output, const std::vector<ElementType>& inputs);
 
 struct OpFacts {
   // How the range of an output is written as ONNX nodes (fcp/export/ranges.h). That of a curve
@@ -72,15 +68,60 @@ struct OpFacts {
     kReduced,     // axes as an attribute or the second input
   };
 
+  // What its output takes, told from the inputs where it can be more than they are
+  // (output_bytes.h).
+  enum class Bytes {
+    kAsInputs,          // never more than the inputs
+    kBroadcast,         // the inputs are stretched against each other
+    kChoice,            // … the first of which, truth values, chooses of the others
+    kProduct,           // matrices, inputs 0 and 1
+    kIntegerProduct,    // … of bytes, summed in int32
+    kQuantizedProduct,  // … inputs 0 and 3
+    kEinsum,
+    kConv,           // images and filters, inputs 0 and 1
+    kIntegerConv,    // … of bytes, summed in int32
+    kQuantizedConv,  // … inputs 0 and 3
+    kConvTranspose,
+    kGather,
+    kGatherND,
+    kGatherElements,
+    kJoined,  // all inputs side by side
+    kTiled,
+    kExpanded,
+    kFilled,  // a shape alone
+    kOneHot,
+    kPadded,
+    kResized,    // sizes or scales
+    kUpsampled,  // scales alone
+    kRange,
+    kPlaces,   // int64 places of all that is not 0
+    kSampled,  // an image at the places of a grid
+  };
+
   unsigned traits = kNoTraits;
   TypeRule type = type_of_first;
-  BytesRule bytes = nullptr;  // never more than the inputs
+  Bytes bytes = Bytes::kAsInputs;
   Range range = Range::kNone;
   Axes axes = Axes::kNone;
 };
 
 // Of an operator that is not known: the defaults.
 const OpFacts& facts_of(const Node& node);
+
+// One thing of each operator in operators.inc, by domain and name.
+template <typename Entry>
+using OpTable = std::map<std::string, std::map<std::string, Entry>, std::less<>>;
+
+// Null where nothing is known of the operator. ONNX Runtime writes one of its own in ONNX's domain.
+template <typename Entry>
+const Entry* find_op(const OpTable<Entry>& table, const Node& node) {
+  const bool plain = node.domain.empty() || node.domain == "ai.onnx";
+  const bool stray = plain && node.op == "SimplifiedLayerNormalization";
+  const auto ops = table.find(stray ? "com.microsoft" : plain ? "ai.onnx" : node.domain.c_str());
+  if (ops == table.end()) return nullptr;
+  const auto found = ops->second.find(node.op);
+  return found == ops->second.end() ? nullptr : &found->second;
+}
 
 // Whether the operator of a node has all of these.
 inline bool has_traits(const Node& node, unsigned traits) {

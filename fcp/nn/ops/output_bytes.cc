@@ -6,8 +6,6 @@
 #include <map>
 #include <string>
 
-#include "fcp/nn/ops/op.h"
-
 namespace fcp {
 namespace {
 
@@ -203,8 +201,6 @@ double range_elements(const Tensors& inputs) {
   return std::max(0.0, (last[0] - first[0]) / step[0]);
 }
 
-}  // namespace
-
 double broadcast_bytes(const Node&, const Tensors& inputs) {
   return broadcast_elements(inputs) * element_bytes(inputs[0]);
 }
@@ -328,6 +324,65 @@ double sampled_bytes(const Node&, const Tensors& inputs) {
   if (!is_there(inputs, 1) || inputs[0].dim() < 2) return 0;
   return length_of(inputs[0], 1) * static_cast<double>(inputs[1].numel()) / 3 *
          element_bytes(inputs[0]);
+}
+
+}  // namespace
+
+double output_bytes(const Node& node, const Tensors& inputs) {
+  using Bytes = OpFacts::Bytes;
+  switch (facts_of(node).bytes) {
+    case Bytes::kAsInputs:
+      return 0;
+    case Bytes::kBroadcast:
+      return broadcast_bytes(node, inputs);
+    case Bytes::kChoice:
+      return choice_bytes(node, inputs);
+    case Bytes::kProduct:
+      return product_bytes(node, inputs);
+    case Bytes::kIntegerProduct:
+      return integer_bytes(node, inputs);
+    case Bytes::kQuantizedProduct:
+      return quantized_bytes(node, inputs);
+    case Bytes::kEinsum:
+      return einsum_bytes(node, inputs);
+    case Bytes::kConv:
+      return conv_bytes(node, inputs);
+    case Bytes::kIntegerConv:
+      return integer_conv_bytes(node, inputs);
+    case Bytes::kQuantizedConv:
+      return quantized_conv_bytes(node, inputs);
+    case Bytes::kConvTranspose:
+      return conv_transpose_bytes(node, inputs);
+    case Bytes::kGather:
+      return gather_bytes(node, inputs);
+    case Bytes::kGatherND:
+      return gather_nd_bytes(node, inputs);
+    case Bytes::kGatherElements:
+      return gather_elements_bytes(node, inputs);
+    case Bytes::kJoined:
+      return joined_bytes(node, inputs);
+    case Bytes::kTiled:
+      return tiled_bytes(node, inputs);
+    case Bytes::kExpanded:
+      return expanded_bytes(node, inputs);
+    case Bytes::kFilled:
+      return filled_bytes(node, inputs);
+    case Bytes::kOneHot:
+      return one_hot_bytes(node, inputs);
+    case Bytes::kPadded:
+      return padded_bytes(node, inputs);
+    case Bytes::kResized:
+      return resized_bytes(node, inputs);
+    case Bytes::kUpsampled:
+      return upsampled_bytes(node, inputs);
+    case Bytes::kRange:
+      return range_bytes(node, inputs);
+    case Bytes::kPlaces:
+      return places_bytes(node, inputs);
+    case Bytes::kSampled:
+      return sampled_bytes(node, inputs);
+  }
+  return 0;
 }
 
 }  // namespace fcp

@@ -7,9 +7,8 @@
 
 namespace fcp {
 
-#define FCP_TYPE_RULE(name)                               \
-  torch::ScalarType name(const Node& node, size_t output, \
-                         const std::vector<torch::ScalarType>& inputs);
+#define FCP_TYPE_RULE(name) \
+  ElementType name(const Node& node, size_t output, const std::vector<ElementType>& inputs);
 FCP_TYPE_RULE(type_of_second)
 FCP_TYPE_RULE(type_of_third)
 FCP_TYPE_RULE(float_type)

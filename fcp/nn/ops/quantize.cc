@@ -20,6 +20,7 @@
 #include "fcp/nn/ops/shared.h"
 #include "fcp/nn/ops/types.h"
 #include "fcp/nn/runtime/device_waits.h"
+#include "fcp/nn/runtime/element_types.h"
 
 namespace fcp {
 
@@ -126,7 +127,8 @@ class QuantizeOp : public QuantizationOp {
     q = torch::round(q);
     if (has_zero(inputs)) q = q + zero(inputs, q);
     if (type_ == kOnnxUint4 || type_ == kOnnxInt4) return {to_narrow(q, type_, true)};
-    const torch::ScalarType named = type_ == 0 ? torch::kByte : type_of_number(type_, node_);
+    const torch::ScalarType named =
+        type_ == 0 ? torch::kByte : scalar_type(type_of_number(type_, node_));
     const torch::ScalarType type = has_zero(inputs) ? inputs[2].scalar_type() : named;
     if (type == torch::kInt) return {to_narrow(q, kOnnxUint16, true)};
     return {saturate(q, type, node_)};
@@ -163,7 +165,7 @@ class DequantizeOp : public QuantizationOp {
       : QuantizationOp(arguments), takes_floats_(arguments.opset() >= 19) {
     if (arguments.opset() >= 23) {
       const int64_t type = arguments.integer("output_dtype", 0);
-      if (type != 0) type_ = type_of_number(type, node_);
+      if (type != 0) type_ = scalar_type(type_of_number(type, node_));
     }
   }
   Tensors forward(const Tensors& inputs) const override {

@@ -7,7 +7,9 @@
 #include "fcp/base/error.h"
 #include "fcp/nn/kernels/cpu/gradient_of.h"
 #include "fcp/nn/kernels/cpu/row_product.h"
+#include "fcp/nn/ops/types.h"
 #include "fcp/nn/runtime/device_waits.h"
+#include "fcp/nn/runtime/element_types.h"
 
 namespace fcp {
 namespace {
@@ -190,6 +192,25 @@ Op::BallOutput product_over_ball(const Op& op, const Op::BallInput& ball, const 
     reach = reach.clamp_max(weight.abs().max() * scale.max() * std::abs(factor));
   }
   return {center, reach};
+}
+
+torch::Tensor to_narrow(const torch::Tensor& x, int64_t type, bool saturate) {
+  if (is_narrow_float(type)) {
+    torch::Tensor result = x.detach().to(torch::kCPU, torch::kFloat).contiguous().clone();
+    float* numbers = result.data_ptr<float>();
+    for (int64_t i = 0; i < result.numel(); ++i) {
+      numbers[i] = static_cast<float>(to_narrow_float(numbers[i], type, saturate));
+    }
+    return result.to(x.device());
+  }
+  const NarrowInteger integer = narrow_integer(type);
+  const torch::ScalarType wide = scalar_type(type_of_number(type, Node{}));
+  const int64_t count = int64_t{1} << integer.bits, least = integer.is_signed ? -count / 2 : 0;
+  if (x.is_floating_point()) {
+    const torch::Tensor cut = x.to(torch::kDouble).trunc();
+    return cut.clamp(static_cast<double>(least), static_cast<double>(least + count - 1)).to(wide);
+  }
+  return ((x.to(torch::kLong) - least).bitwise_and(count - 1) + least).to(wide);
 }
 
 std::vector<int64_t> to_integers(const torch::Tensor& tensor, const Node& node, const char* what) {

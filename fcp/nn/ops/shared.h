@@ -69,6 +69,10 @@ std::vector<Range> product_interval(const Op& op, const std::vector<Range>& inpu
 Op::BallOutput product_over_ball(const Op& op, const Op::BallInput& ball, const Tensors& inputs,
                                  double factor, const torch::Tensor& columns);
 
+// The numbers of a narrow type (types.h) nearest to x. Integers lose their upper bits, as in every
+// cast; floats that become integers are cut off and clamped.
+torch::Tensor to_narrow(const torch::Tensor& x, int64_t type, bool saturate);
+
 // The numbers of a small integer tensor (shape, axes, starts, …), which must have rank 0 or 1.
 std::vector<int64_t> to_integers(const torch::Tensor& tensor, const Node& node, const char* what);
 

@@ -5,7 +5,10 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "fcp/base/error.h"
 #include "fcp/base/infinity.h"
@@ -88,69 +91,39 @@ double rounded_up_to_power(double x, bool saturate) {
   return std::ldexp(1, x == 0 ? -127 : std::max(-127, fraction == 0.5 ? exponent - 1 : exponent));
 }
 
-template <typename Function>
-torch::Tensor each_float(const torch::Tensor& x, Function function) {
-  torch::Tensor result = x.detach().to(torch::kCPU, torch::kFloat).contiguous().clone();
-  float* numbers = result.data_ptr<float>();
-  for (int64_t i = 0; i < result.numel(); ++i) {
-    numbers[i] = static_cast<float>(function(numbers[i]));
+// What the bits of a narrow type stand for.
+double meaning_of(unsigned bits, int64_t type) {
+  if (const FloatFormat* format = format_of(type)) return decoded(bits, *format);
+  if (type == kOnnxFloat8E8M0) {
+    return bits == 255 ? kNotANumber : std::ldexp(1, static_cast<int>(bits) - 127);
   }
-  return result.to(x.device());
+  const NarrowInteger integer = narrow_integer(type);
+  const bool negative = integer.is_signed && (bits >> (integer.bits - 1) & 1) != 0;
+  return static_cast<double>(bits) - (negative ? std::ldexp(1, integer.bits) : 0);
 }
 
-// Whole numbers of a type of so many bits.
-torch::Tensor to_bits(const torch::Tensor& x, int bits, bool is_signed, torch::ScalarType wide) {
-  const int64_t count = int64_t{1} << bits, least = is_signed ? -count / 2 : 0;
-  if (x.is_floating_point()) {
-    const torch::Tensor cut = x.to(torch::kDouble).trunc();
-    return cut.clamp(static_cast<double>(least), static_cast<double>(least + count - 1)).to(wide);
-  }
-  return ((x.to(torch::kLong) - least).bitwise_and(count - 1) + least).to(wide);
+template <typename Number>
+ConstantTensor meanings(const std::vector<unsigned>& bits, int64_t type, ElementType held,
+                        std::vector<int64_t> shape) {
+  const std::shared_ptr<void> room = room_for_numbers(bits.size() * sizeof(Number));
+  auto* numbers = static_cast<Number*>(room.get());
+  for (const unsigned each : bits) *numbers++ = static_cast<Number>(meaning_of(each, type));
+  return {held, std::move(shape), room};
 }
 
 }  // namespace
 
-torch::ScalarType type_of_number(int64_t type, const Node& node) {
-  switch (type) {
-    case 1:
-      return torch::kFloat;
-    case 2:
-    case kOnnxUint4:
-      return torch::kByte;
-    case 3:
-    case kOnnxInt4:
-      return torch::kChar;
-    case 5:
-      return torch::kShort;
-    case 6:
-    case kOnnxUint16:
-      return torch::kInt;
-    case 7:
-    case kOnnxUint32:
-      return torch::kLong;
-    case 9:
-      return torch::kBool;
-    case 10:
-      return torch::kHalf;
-    case 11:
-      return torch::kDouble;
-    case 16:
-      return torch::kBFloat16;
-    default:
-      break;
-  }
-  if (is_narrow_float(type)) return torch::kFloat;
+ElementType type_of_number(int64_t type, const Node& node) {
+  if (const std::optional<ElementType> same = element_type(type)) return *same;
+  if (type == kOnnxUint4) return ElementType::kUint8;
+  if (type == kOnnxInt4) return ElementType::kInt8;
+  if (type == kOnnxUint16) return ElementType::kInt32;
+  if (type == kOnnxUint32) return ElementType::kInt64;
+  if (is_narrow_float(type)) return ElementType::kFloat;
   fail(describe(node), ": names the ONNX type number ", type,
        ", expected float (1), uint8 (2), int8 (3), uint16 (4), int16 (5), int32 (6), int64 (7), ",
        "bool (9), float16 (10), double (11), uint32 (12), bfloat16 (16), a float of 8 bits (17 to ",
        "20, 24), uint4 (21), int4 (22) or a float of 4 bits (23)");
-}
-
-int64_t number_of_type(torch::ScalarType type) {
-  for (const int64_t number : {1, 2, 3, 5, 6, 7, 9, 10, 11, 16}) {
-    if (type_of_number(number, Node{}) == type) return number;
-  }
-  fail("ONNX has no element type ", c10::toString(type));
 }
 
 bool is_narrow_float(int64_t type) { return format_of(type) != nullptr || type == kOnnxFloat8E8M0; }
@@ -168,44 +141,52 @@ bool keeps_narrow_type(const std::string& op) {
   return ops.contains(op);
 }
 
-torch::Tensor to_narrow(const torch::Tensor& x, int64_t type, bool saturate) {
-  if (const FloatFormat* format = format_of(type)) {
-    return each_float(x, [&](double number) { return rounded(number, *format, saturate); });
-  }
-  if (type == kOnnxFloat8E8M0) {
-    return each_float(x, [&](double number) { return rounded_up_to_power(number, saturate); });
-  }
-  if (type == kOnnxUint4) return to_bits(x, 4, false, torch::kByte);
-  if (type == kOnnxInt4) return to_bits(x, 4, true, torch::kChar);
-  if (type == kOnnxUint16) return to_bits(x, 16, false, torch::kInt);
-  return to_bits(x, 32, false, torch::kLong);
+double to_narrow_float(double x, int64_t type, bool saturate) {
+  const FloatFormat* format = format_of(type);
+  return format == nullptr ? rounded_up_to_power(x, saturate) : rounded(x, *format, saturate);
 }
 
-torch::ScalarType narrow_storage(int64_t type) {
-  if (type == kOnnxUint16) return torch::kShort;
-  return type == kOnnxUint32 ? torch::kInt : torch::kByte;
+NarrowInteger narrow_integer(int64_t type) {
+  if (type == kOnnxUint4 || type == kOnnxInt4) return {4, type == kOnnxInt4};
+  return {type == kOnnxUint16 ? 16 : 32, false};
+}
+
+ElementType narrow_storage(int64_t type) {
+  if (type == kOnnxUint16) return ElementType::kInt16;
+  return type == kOnnxUint32 ? ElementType::kInt32 : ElementType::kUint8;
 }
 
 int64_t narrow_stored_count(int64_t type, int64_t elements) {
   return is_four_bits(type) ? elements / 2 + elements % 2 : elements;
 }
 
-torch::Tensor from_narrow_storage(const torch::Tensor& stored, int64_t type, int64_t elements) {
-  torch::Tensor bits = stored;
-  if (is_four_bits(type)) {
-    const torch::Tensor low = stored.bitwise_and(15);
-    const torch::Tensor high = (stored - low).to(torch::kInt).div(16, "floor").to(torch::kByte);
-    bits = torch::stack({low, high}, 1).flatten().narrow(0, 0, elements);
+ConstantTensor from_narrow_storage(const void* stored, int64_t type, std::vector<int64_t> shape) {
+  size_t elements = 1;
+  for (const int64_t size : shape) elements *= static_cast<size_t>(size);
+  std::vector<unsigned> bits(elements);
+  const auto* bytes = static_cast<const uint8_t*>(stored);
+  for (size_t i = 0; i < elements; ++i) {
+    if (is_four_bits(type)) {
+      bits[i] = bytes[i / 2] >> (i % 2 * 4) & 15u;
+    } else if (type == kOnnxUint16) {
+      bits[i] = static_cast<const uint16_t*>(stored)[i];
+    } else if (type == kOnnxUint32) {
+      bits[i] = static_cast<const uint32_t*>(stored)[i];
+    } else {
+      bits[i] = bytes[i];
+    }
   }
-  if (const FloatFormat* format = format_of(type)) {
-    return each_float(bits, [&](double b) { return decoded(static_cast<unsigned>(b), *format); });
+  const ElementType held = type_of_number(type, Node{});
+  switch (held) {
+    case ElementType::kFloat:
+      return meanings<float>(bits, type, held, std::move(shape));
+    case ElementType::kInt64:
+      return meanings<int64_t>(bits, type, held, std::move(shape));
+    case ElementType::kInt32:
+      return meanings<int32_t>(bits, type, held, std::move(shape));
+    default:  // int4 and uint4
+      return meanings<int8_t>(bits, type, held, std::move(shape));
   }
-  if (type == kOnnxFloat8E8M0) {
-    return each_float(bits, [](double b) {
-      return b == 255 ? kNotANumber : std::ldexp(1, static_cast<int>(b) - 127);
-    });
-  }
-  return to_narrow(bits, type, true);
 }
 
 }  // namespace fcp

@@ -7,8 +7,7 @@
 
 #include <cstdint>
 #include <string>
-
-#include <torch/types.h>
+#include <vector>
 
 #include "fcp/nn/graph/graph.h"
 
@@ -19,10 +18,7 @@ constexpr int64_t kOnnxUint16 = 4, kOnnxUint32 = 12, kOnnxFloat8E4M3FN = 17,
                   kOnnxUint4 = 21, kOnnxInt4 = 22, kOnnxFloat4E2M1 = 23, kOnnxFloat8E8M0 = 24;
 
 // An Error names the node where the type is not one that fcp has.
-torch::ScalarType type_of_number(int64_t type, const Node& node);
-
-// The other way round.
-int64_t number_of_type(torch::ScalarType type);
+ElementType type_of_number(int64_t type, const Node& node);
 
 bool is_narrow(int64_t type);
 bool is_narrow_float(int64_t type);
@@ -31,16 +27,21 @@ bool is_narrow_float(int64_t type);
 // narrow type of its inputs. Other arithmetic on narrow numbers is not defined here.
 bool keeps_narrow_type(const std::string& op);
 
-// The numbers of a narrow type nearest to x. Floats are rounded to the even neighbour; beyond the
-// largest number they become that number or, without `saturate`, infinity or NaN as the type has
-// it. Integers lose their upper bits, as in every cast; floats that become integers are cut off and
-// clamped.
-torch::Tensor to_narrow(const torch::Tensor& x, int64_t type, bool saturate);
+// The number of a narrow type of floats nearest to x, rounded to the even neighbour; beyond the
+// largest number it becomes that number or, without `saturate`, infinity or NaN as the type has it.
+double to_narrow_float(double x, int64_t type, bool saturate);
 
-// The numbers that a file's bytes stand for, one after the other. `stored` is one-dimensional: of
-// type int16 for uint16, int32 for uint32, uint8 for the others, two 4-bit numbers in each byte.
-torch::ScalarType narrow_storage(int64_t type);
+// A narrow type of whole numbers.
+struct NarrowInteger {
+  int bits;
+  bool is_signed;
+};
+NarrowInteger narrow_integer(int64_t type);
+
+// The numbers that a file's bytes stand for, one after the other: int16 for uint16, int32 for
+// uint32, uint8 for the others, two 4-bit numbers in each byte.
+ElementType narrow_storage(int64_t type);
 int64_t narrow_stored_count(int64_t type, int64_t elements);
-torch::Tensor from_narrow_storage(const torch::Tensor& stored, int64_t type, int64_t elements);
+ConstantTensor from_narrow_storage(const void* stored, int64_t type, std::vector<int64_t> shape);
 
 }  // namespace fcp

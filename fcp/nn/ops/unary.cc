@@ -8,6 +8,7 @@
 #include "fcp/nn/ops/factories.h"
 #include "fcp/nn/ops/shared.h"
 #include "fcp/nn/ops/types.h"
+#include "fcp/nn/runtime/element_types.h"
 
 namespace fcp {
 namespace {
@@ -152,7 +153,8 @@ OpPointer make_cast(OpArguments& arguments) {
   if (is_narrow(arguments.integer("to", 0))) return std::make_unique<NarrowCastOp>(arguments);
   if (arguments.opset() >= 19) arguments.ignore("saturate");  // concerns 8-bit floats only
   if (arguments.opset() >= 24) arguments.ignore("round_mode");
-  return std::make_unique<CastOp>(type_of_number(arguments.integer("to", 0), arguments.node()));
+  return std::make_unique<CastOp>(
+      scalar_type(type_of_number(arguments.integer("to", 0), arguments.node())));
 }
 
 // The type of the second input, whose numbers do not matter.

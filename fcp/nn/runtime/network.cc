@@ -12,6 +12,7 @@
 #include "fcp/nn/graph/simplify.h"
 #include "fcp/nn/kernels/cpu/channel_sums.h"
 #include "fcp/nn/kernels/cpu/gradient_of.h"
+#include "fcp/nn/runtime/element_types.h"
 #include "fcp/nn/runtime/fuse.h"
 #include "fcp/nn/runtime/libtorch_error.h"
 #include "fcp/nn/runtime/tensor_memory.h"
@@ -151,9 +152,9 @@ Tensors Network::run_steps(const std::vector<Step>& steps, const Tensors& inputs
   Tensors values = constants_;
   for (size_t i = 0; i < inputs.size(); ++i) {
     check_input(inputs_[i], inputs[i]);
-    const bool typed = inputs_[i].type != torch::ScalarType::Undefined;
+    const bool typed = inputs_[i].type != ElementType::kUndefined;
     values[static_cast<size_t>(input_slots_[i])] =
-        typed ? inputs[i].to(device_, inputs_[i].type) : inputs[i];
+        typed ? inputs[i].to(device_, scalar_type(inputs_[i].type)) : inputs[i];
   }
   TensorMemory memory(values.size());
   Tensors arguments;

@@ -5,7 +5,8 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
-#include "fcp/nn/ops/op_traits.h"
+#include "fcp/nn/ops/output_bytes.h"
+#include "fcp/nn/runtime/element_types.h"
 
 namespace fcp {
 namespace {
@@ -20,8 +21,7 @@ double megabytes(double bytes) { return std::max(1.0, std::ceil(bytes / (1 << 20
 
 double expected_bytes(const Node& node, const Tensors& inputs) {
   if (inputs.empty() || !inputs[0].defined()) return 0;
-  const BytesRule rule = facts_of(node).bytes;
-  return rule == nullptr ? 0 : rule(node, inputs);
+  return output_bytes(node, inputs);
 }
 
 TensorMemory::TensorMemory(size_t slots)
@@ -71,9 +71,9 @@ void TensorMemory::freed(int slot) {
   by_slot_[static_cast<size_t>(slot)] = 0;
 }
 
-torch::Tensor declared_zeros(const std::vector<int64_t>& shape, torch::ScalarType type,
+torch::Tensor declared_zeros(const std::vector<int64_t>& shape, ElementType type,
                              const std::string& name) {
-  double bytes = static_cast<double>(c10::elementSize(type));
+  double bytes = static_cast<double>(element_size(type));
   for (const int64_t dimension : shape) bytes *= static_cast<double>(dimension);
   if (bytes > static_cast<double>(memory_budget()) / 4) {
     fail("input '", name, "': one batch of its declared shape takes ",
@@ -81,7 +81,7 @@ torch::Tensor declared_zeros(const std::vector<int64_t>& shape, torch::ScalarTyp
          static_cast<int64_t>(megabytes(static_cast<double>(memory_budget()))),
          " MiB that networks may have; allow more memory");
   }
-  return torch::zeros(shape, type);
+  return torch::zeros(shape, scalar_type(type));
 }
 
 }  // namespace fcp

@@ -54,7 +54,7 @@ class HeldTensors {
 };
 
 // Zeros of a shape that a file declares for `name`; an Error where they would not fit the budget.
-torch::Tensor declared_zeros(const std::vector<int64_t>& shape, torch::ScalarType type,
+torch::Tensor declared_zeros(const std::vector<int64_t>& shape, ElementType type,
                              const std::string& name);
 
 }  // namespace fcp

@@ -30,7 +30,7 @@ Tensors values_at_zero(const Graph& graph, const std::vector<std::string>& names
   const Tensors inputs = zero_inputs(graph, rows);
   if (inputs.empty()) return {};
   std::vector<TensorInfo> wanted;
-  const std::map<std::string, torch::ScalarType> types = tensor_types(graph);
+  const std::map<std::string, ElementType> types = tensor_types(graph);
   for (const std::string& name : names) wanted.push_back({name, types.at(name), false, {}, {}});
   const torch::NoGradGuard no_gradients;
   return Network(extract(graph, graph.inputs, wanted)).run(inputs);

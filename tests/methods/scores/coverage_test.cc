@@ -95,7 +95,7 @@ std::shared_ptr<const Network> deep_head(uint64_t seed) {
   Random random(seed);
   Graph graph = make_mlp({3, 10, 10, 10, 1});
   for (auto& [name, tensor] : graph.initializers) {
-    tensor = random_normal(random, tensor.sizes().vec()) * (name[0] == 'w' ? 0.5 : 0.1);
+    tensor = random_normal(random, tensor.shape()) * (name[0] == 'w' ? 0.5 : 0.1);
   }
   return network_of(graph);
 }
@@ -235,7 +235,7 @@ TEST(Coverage, HeadsOnFeatures) {
   Random random(40);
   Graph graph = make_mlp({3, 10, 10, 10, 1});
   for (auto& [name, tensor] : graph.initializers) {
-    tensor = random_normal(random, tensor.sizes().vec()) * (name[0] == 'w' ? 0.5 : 0.1);
+    tensor = random_normal(random, tensor.shape()) * (name[0] == 'w' ? 0.5 : 0.1);
   }
   add_linear_output(random, graph, kSpreadOutput, 1, "Softplus");
   add_linear_output(random, graph, kQuantilesOutput, 9, "");
@@ -258,7 +258,7 @@ std::shared_ptr<const Network> label_head(const std::vector<int64_t>& widths) {
   Random random(30);
   Graph graph = make_mlp(widths);
   for (auto& [name, tensor] : graph.initializers) {
-    tensor = random_normal(random, tensor.sizes().vec());
+    tensor = random_normal(random, tensor.shape());
   }
   return network_of(graph);
 }
@@ -282,7 +282,7 @@ std::shared_ptr<const Network> quantile_head(float distance) {
   Graph graph = make_mlp({3, 10, 10, 10, 1});
   Random random(20);
   for (auto& [name, tensor] : graph.initializers) {
-    tensor = random_normal(random, tensor.sizes().vec()) * (name[0] == 'w' ? 0.5 : 0.1);
+    tensor = random_normal(random, tensor.shape()) * (name[0] == 'w' ? 0.5 : 0.1);
   }
   const torch::Tensor bias = graph.initializers["b4"];
   graph.initializers["b4"] = bias - distance;

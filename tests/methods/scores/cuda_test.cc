@@ -38,7 +38,7 @@ class HostRegions : public Score {
 Graph wild_relu_head(Random& random, int64_t features, int64_t units, int64_t outputs) {
   Graph graph = make_mlp({features, units, outputs});
   for (auto& [name, tensor] : graph.initializers) {
-    tensor = random_normal(random, tensor.sizes().vec()) * std::pow(10, 2 * random.uniform() - 1);
+    tensor = random_normal(random, tensor.shape()) * std::pow(10, 2 * random.uniform() - 1);
   }
   return graph;
 }

@@ -140,7 +140,7 @@ TEST(FeatureCqr, PowersOfTwoScaleTheRadius) {
     for (auto& [name, tensor] : graph.initializers) {
       const bool first = name == graph.nodes.front().inputs[1] ||
                          (name == "w_high" && graph.nodes.back().inputs[0] == "x");
-      if (first) tensor = tensor / unit;
+      if (first) tensor = tensor.tensor() / unit;
     }
     const auto scaled = make_score(options, network_of(graph));
     // Radii near the end of float32 overflow in one unit before the other.

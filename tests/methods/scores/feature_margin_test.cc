@@ -114,7 +114,8 @@ TEST(FeatureMargin, FindsTheAffineEndOfAHead) {
   const AffineTail whole = affine_tail(logit_head(network_of(graph), ""), features);
   EXPECT_TRUE(whole.whole());
   EXPECT_TRUE(torch::allclose(whole.bias, graph.initializers["b"]));
-  const torch::Tensor spread = graph.initializers["w"].t().unsqueeze(2).expand({5, 3, 16}) / 16;
+  const torch::Tensor spread =
+      graph.initializers["w"].tensor().t().unsqueeze(2).expand({5, 3, 16}) / 16;
   EXPECT_TRUE(torch::allclose(whole.weight, spread.reshape({5, 48})));
 
   graph.nodes.insert(graph.nodes.begin(), make_node("Relu", {"x"}, {"r"}));

@@ -53,7 +53,7 @@ inline Graph wild_head(Random& random, int64_t outputs) {
   Graph graph = make_mlp(widths);
   for (auto& [name, tensor] : graph.initializers) {
     const double scale = std::pow(10, 3 * random.uniform() - 1.5);
-    tensor = random_normal(random, tensor.sizes().vec()) * scale;
+    tensor = random_normal(random, tensor.shape()) * scale;
   }
   const bool smooth = random.below(2) == 0;
   for (Node& node : graph.nodes) {

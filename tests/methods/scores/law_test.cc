@@ -268,9 +268,11 @@ TEST(Law, AdversarialTruths) {
   for (int i = 0; i < 12 && !testing::Test::HasFailure(); ++i) {
     Graph graph = wild_quantile_head(random, 1 + i % 3);
     const double scale = std::array{1.0, 1e-12, 1e8, 1e-36}[static_cast<size_t>(i / 3 % 4)];
-    for (const char* name : {"w_high", "b_high"}) graph.initializers[name] *= scale;
+    for (const char* name : {"w_high", "b_high"})
+      graph.initializers[name] = graph.initializers[name].tensor() * scale;
     const Node& last = graph.nodes[graph.nodes.size() - 2];  // that of y
-    for (size_t k : {1, 2}) graph.initializers[last.inputs[k]] *= scale;
+    for (size_t k : {1, 2})
+      graph.initializers[last.inputs[k]] = graph.initializers[last.inputs[k]].tensor() * scale;
     add_linear_output(random, graph, kSpreadOutput, 1 + i % 3, "Exp");
     add_linear_output(random, graph, kQuantilesOutput, 5 * (1 + i % 3), "");
     add_linear_output(random, graph, kRectifierOutput, 1, "Softplus");
@@ -430,12 +432,12 @@ TEST(Law, NothingReachesBeyondABoundedHead) {
        {BoundMethod::kIbp, BoundMethod::kCrownIbp, BoundMethod::kAlphaCrown}) {
     Graph graph = make_mlp({3, 4, 1});
     for (auto& [name, tensor] : graph.initializers) {
-      tensor = random_normal(random, tensor.sizes().vec());
+      tensor = random_normal(random, tensor.shape());
     }
     graph.nodes[1].op = "Tanh";
-    const double reach = graph.initializers["w2"].abs().sum().item<double>() *
+    const double reach = graph.initializers["w2"].tensor().abs().sum().item<double>() *
                          (method == BoundMethod::kIbp ? 1 : 20);
-    const double center = graph.initializers["b2"].item<double>();
+    const double center = graph.initializers["b2"].number(0);
     const auto head = network_of(graph);
     ScoreOptions options;
     options.find(field::bound)->method = method;

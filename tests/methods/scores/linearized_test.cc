@@ -29,11 +29,13 @@ TEST(Linearized, MatchesNumericGradients) {
   Random random(1);
   Graph graph = make_mlp({4, 6, 2});
   for (auto& [name, tensor] : graph.initializers) {
-    tensor = random_normal(random, tensor.sizes().vec());
+    tensor = random_normal(random, tensor.shape());
   }
   graph.nodes[1].op = "Tanh";
   const auto head = network_of(graph);
-  const auto weight = [&](const char* name) { return graph.initializers[name].to(torch::kDouble); };
+  const auto weight = [&](const char* name) {
+    return graph.initializers[name].tensor().to(torch::kDouble);
+  };
   const auto by_hand = [&](const torch::Tensor& v) {
     const torch::Tensor hidden = torch::tanh(v.matmul(weight("w1").t()) + weight("b1"));
     return hidden.matmul(weight("w2").t()) + weight("b2");
@@ -81,7 +83,7 @@ TEST(Linearized, FastFormEqualsTheGeneralOne) {
        {std::array{5, 7, 1}, std::array{64, 64, 1}, std::array{33, 20, 3}}) {
     Graph graph = make_mlp({inputs, hidden, outputs});
     for (auto& [name, tensor] : graph.initializers) {
-      tensor = random_normal(random, tensor.sizes().vec());
+      tensor = random_normal(random, tensor.shape());
     }
     Graph general = graph;
     const std::string last = general.outputs[0].name;

@@ -69,7 +69,7 @@ TEST(Nested, EqualsAScanOverRadii) {
   for (int i = 0; i < 10; ++i) {
     Graph graph = make_mlp({4, 6, 6, 1 + i % 2});
     for (auto& [name, tensor] : graph.initializers) {
-      tensor = random_normal(random, tensor.sizes().vec());
+      tensor = random_normal(random, tensor.shape());
     }
     const auto head = network_of(graph);
     HeadRows rows;
@@ -99,11 +99,11 @@ TEST(Nested, FollowsTheScaleOfFeatures) {
   for (const BoundMethod method : kMethods) {
     Graph graph = make_mlp({3, 5, 5, 2});
     for (auto& [name, tensor] : graph.initializers) {
-      tensor = random_normal(random, tensor.sizes().vec());
+      tensor = random_normal(random, tensor.shape());
     }
     const auto head = network_of(graph);
     HeadRows rows = wild_rows(random, *head, 12);
-    graph.initializers["w1"] = graph.initializers["w1"] / 8;
+    graph.initializers["w1"] = graph.initializers["w1"].tensor() / 8;
     const auto scaled_head = network_of(graph);
     HeadRows scaled = rows;
     scaled.features = rows.features * 8;

@@ -20,7 +20,7 @@ Graph with_outputs(const std::vector<std::string>& names) {
     const bool whole = name.back() == '#';
     if (whole) name.pop_back();
     graph.outputs.push_back(make_info(name, {kDynamic, 1}));
-    if (whole) graph.outputs.back().type = torch::kLong;
+    if (whole) graph.outputs.back().type = ElementType::kInt64;
     graph.nodes.push_back(make_node("Identity", {"x"}, {name}));
   }
   return graph;

@@ -149,7 +149,7 @@ TEST(Pixels, NestedDoesNotSeeTheScaleOfFeatures) {
   Random random(35);
   Graph graph = pixel_head(random, 3, 2);
   const auto head = network_of(graph);
-  graph.initializers["w1"] = graph.initializers["w1"] * 8;
+  graph.initializers["w1"] = graph.initializers["w1"].tensor() * 8;
   const auto scaled = network_of(graph);
   const HeadRows rows = pixel_rows(random, *head, 12);
   const torch::Tensor small = rows.features / 8;

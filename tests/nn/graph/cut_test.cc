@@ -72,7 +72,7 @@ TEST(Cut, OnlyTensorsThatSeparateTheGraph) {
 
 TEST(Cut, WeightsBehindACastCountAsLayers) {
   Graph graph = make_mlp({3, 4, 1});
-  graph.initializers["w2_half"] = graph.initializers["w2"].to(torch::kHalf);
+  graph.initializers["w2_half"] = graph.initializers["w2"].tensor().to(torch::kHalf);
   graph.initializers.erase("w2");
   graph.nodes.insert(graph.nodes.begin(),
                      make_node("Cast", {"w2_half"}, {"w2"}, {{"to", int64_t{1}}}));
@@ -173,13 +173,13 @@ TEST(Cut, ShapesThatTheFileLeavesOpenAreALeak) {
 TEST(Cut, DoubleNetworksAnywhere) {
   torch::manual_seed(4);
   Graph graph = make_mlp({3, 5, 5, 1});
-  graph.inputs[0].type = graph.outputs[0].type = torch::kDouble;
-  for (auto& [name, value] : graph.initializers) value = value.to(torch::kDouble);
+  graph.inputs[0].type = graph.outputs[0].type = ElementType::kDouble;
+  for (auto& [name, value] : graph.initializers) value = value.tensor().to(torch::kDouble);
   const torch::Tensor x = torch::randn({4, 3}, torch::kDouble);
   const torch::Tensor y = Network(graph).forward(x);
   for (const std::string& tensor : valid_cuts(graph)) {
     const CutGraph parts = cut(graph, tensor);
-    EXPECT_EQ(parts.head.inputs[0].type, torch::kDouble);
+    EXPECT_EQ(parts.head.inputs[0].type, ElementType::kDouble);
     const torch::Tensor feature = Network(parts.backbone).forward(x);
     EXPECT_TRUE(torch::equal(Network(parts.head).forward(feature), y)) << tensor;
   }

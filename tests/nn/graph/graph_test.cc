@@ -5,7 +5,7 @@
 
 #include "fcp/base/error.h"
 
-#include "tests/nn/graphs.h"
+#include "tests/nn/nodes.h"
 
 namespace fcp {
 namespace {
@@ -20,7 +20,7 @@ std::string complaint(Graph graph) {
 }
 
 TEST(Graph, NodesAreBroughtIntoOrder) {
-  Graph graph = make_mlp({2, 3, 1});
+  Graph graph = make_layers();
   std::reverse(graph.nodes.begin(), graph.nodes.end());
   sort_and_check(graph);
   std::vector<std::string> order;
@@ -29,7 +29,7 @@ TEST(Graph, NodesAreBroughtIntoOrder) {
 }
 
 TEST(Graph, FaultsAreNamed) {
-  Graph graph = make_mlp({2, 3, 1});
+  Graph graph = make_layers();
   EXPECT_EQ(complaint(graph), "");
 
   Graph missing = graph;

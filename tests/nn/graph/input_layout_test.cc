@@ -46,7 +46,7 @@ TEST(InputLayout, PackedNetworkGivesTheSameAnswers) {
   const Graph graph = make_several_inputs();
   const Graph packed = pack_inputs(graph, layout_of_several());
   ASSERT_TRUE(is_packed(packed));
-  EXPECT_EQ(packed.inputs[0].type, torch::kDouble);
+  EXPECT_EQ(packed.inputs[0].type, ElementType::kDouble);
   const Tensors inputs = inputs_of_several();
   const torch::Tensor expected = Network(graph).run(inputs)[0];
   EXPECT_TRUE(torch::equal(Network(packed).run({rows_of(inputs)})[0], expected));
@@ -55,7 +55,7 @@ TEST(InputLayout, PackedNetworkGivesTheSameAnswers) {
 TEST(InputLayout, KeepsNumbersThatFloat32Rounds) {
   Graph graph;
   graph.inputs = {make_info("id", {kDynamic, 1}), make_info("other", {kDynamic, 1})};
-  graph.inputs[0].type = torch::kLong;
+  graph.inputs[0].type = ElementType::kInt64;
   graph.outputs = {make_info("y", {kDynamic, 1})};
   graph.nodes = {make_node("Cast", {"other"}, {"whole"}, {{"to", int64_t{7}}}),
                  make_node("Add", {"id", "whole"}, {"y"})};
@@ -88,7 +88,7 @@ TEST(InputLayout, NodesThatReadTheRowsGetThemTogetherAgain) {
   Graph packed = pack_inputs(make_several_inputs(), layout_of_several());
   packed.nodes.push_back(make_node("ReduceSum", {kRowsInput, "axes"}, {"total"}));
   packed.outputs.push_back(make_info("total"));
-  packed.outputs.back().type = torch::kDouble;
+  packed.outputs.back().type = ElementType::kDouble;
   const Tensors inputs = inputs_of_several();
   const Network whole(unpack_inputs(packed));
   ASSERT_EQ(whole.inputs().size(), 3u);

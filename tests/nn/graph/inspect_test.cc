@@ -72,7 +72,7 @@ TEST(Inspect, FindsTokensThatTheNetworkLooksFor) {
   const auto classifier = [](int64_t token) {
     Graph graph;
     graph.inputs = {make_info("ids", {kDynamic, kDynamic})};
-    graph.inputs[0].type = torch::kLong;
+    graph.inputs[0].type = ElementType::kInt64;
     graph.outputs = {make_info("y")};
     graph.initializers = {{"token", torch::tensor(token)},
                           {"table", torch::randn({40, 3})},

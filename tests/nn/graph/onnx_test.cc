@@ -89,7 +89,7 @@ TEST(Onnx, WritingAndReadingKeepsEverything) {
   ASSERT_EQ(again.initializers.size(), graph.initializers.size());
   for (const auto& [name, tensor] : graph.initializers) {
     const torch::Tensor& other = again.initializers.at(name);
-    EXPECT_EQ(other.scalar_type(), tensor.scalar_type()) << name;
+    EXPECT_EQ(other.scalar_type(), tensor.tensor().scalar_type()) << name;
     EXPECT_TRUE(torch::equal(other, tensor)) << name;
   }
 }
@@ -98,7 +98,7 @@ TEST(Onnx, WeightsThatAreNoFiniteNumbersAreNamed) {
   for (const torch::ScalarType type : {torch::kFloat, torch::kDouble, torch::kHalf}) {
     Graph graph = make_mlp({2, 3, 1});
     const std::string name = graph.nodes[0].inputs[1];
-    torch::Tensor weight = graph.initializers.at(name).to(type).contiguous();
+    torch::Tensor weight = graph.initializers.at(name).tensor().to(type).contiguous();
     graph.initializers[name] = weight;
     EXPECT_EQ(complaint(parsed(graph)), "");
     weight.view(-1)[4] = -std::numeric_limits<double>::infinity();
@@ -142,7 +142,7 @@ TEST(Onnx, TypedDataIsReadLikeRawData) {
   flags->add_int32_data(1), flags->add_int32_data(0);
   const Graph read = parse_onnx(model.SerializeAsString(), "m.onnx");
   const auto value = [&](const char* name) {
-    return read.initializers.at(name).to(torch::kDouble);
+    return read.initializers.at(name).tensor().to(torch::kDouble);
   };
   const torch::Tensor expected = torch::tensor({1.5, -2.0}, torch::kDouble);
   EXPECT_TRUE(torch::equal(value("float"), expected));
@@ -570,10 +570,10 @@ TEST(Onnx, SequencesOfUnknownLengthAreRefused) {
 TEST(Onnx, ALoopThatGrowsASequenceIsWrittenOut) {
   Graph body;
   body.inputs = {make_info("i"), make_info("go"), make_info("grown")};
-  body.inputs[0].type = torch::kLong;
-  body.inputs[1].type = torch::kBool;
+  body.inputs[0].type = ElementType::kInt64;
+  body.inputs[1].type = ElementType::kBool;
   body.outputs = {make_info("on"), make_info("longer"), make_info("part")};
-  body.outputs[0].type = torch::kBool;
+  body.outputs[0].type = ElementType::kBool;
   body.nodes = {make_node("Identity", {"go"}, {"on"}),
                 make_node("Gather", {"x", "i"}, {"part"}, {{"axis", int64_t{1}}}),
                 make_node("SequenceInsert", {"grown", "part"}, {"longer"})};

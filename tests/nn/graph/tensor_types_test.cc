@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "fcp/nn/ops/op_traits.h"
+#include "fcp/nn/runtime/element_types.h"
 
 #include "tests/nn/graphs.h"
 
@@ -47,12 +48,13 @@ TEST(TensorTypes, AreThoseThatOperatorsMake) {
     graph.nodes = {each.node};
     for (size_t i = 0; i < each.inputs.size(); ++i) {
       graph.inputs.push_back(make_info(std::to_string(i)));
-      graph.inputs.back().type = each.inputs[i].scalar_type();
+      graph.inputs.back().type = element_type(each.inputs[i].scalar_type());
     }
     const auto types = tensor_types(graph);
     const Tensors made = make_op(each.node, graph.opset)->forward(each.inputs);
     for (size_t i = 0; i < each.node.outputs.size(); ++i) {
-      EXPECT_EQ(types.at(each.node.outputs[i]), made[i].scalar_type()) << each.node.op << i;
+      EXPECT_EQ(types.at(each.node.outputs[i]), element_type(made[i].scalar_type()))
+          << each.node.op << i;
     }
   }
 }
@@ -61,9 +63,9 @@ TEST(TensorTypes, AreThoseThatOperatorsMake) {
 TEST(TensorTypes, OfUnknownOperatorsAreThoseOfTheFirstInput) {
   Graph graph;
   graph.inputs = {make_info("x")};
-  graph.inputs[0].type = torch::kDouble;
+  graph.inputs[0].type = ElementType::kDouble;
   graph.nodes = {make_node("NoSuchOperator", {"x"}, {"y"})};
-  EXPECT_EQ(tensor_types(graph).at("y"), torch::kDouble);
+  EXPECT_EQ(tensor_types(graph).at("y"), ElementType::kDouble);
   EXPECT_EQ(facts_of(graph.nodes[0]).traits, kNoTraits);
 }
 

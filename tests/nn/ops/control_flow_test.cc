@@ -14,6 +14,7 @@
 #include "fcp/nn/graph/cut.h"
 #include "fcp/nn/graph/onnx_reader.h"
 #include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/nn/runtime/element_types.h"
 #include "fcp/nn/runtime/network.h"
 
 #include "tests/nn/graphs.h"
@@ -25,7 +26,7 @@ using ::testing::HasSubstr;
 
 TensorInfo typed(const std::string& name, torch::ScalarType type) {
   TensorInfo info = make_info(name);
-  info.type = type;
+  info.type = element_type(type);
   return info;
 }
 

@@ -12,6 +12,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/nn/runtime/batch_free.h"
+#include "fcp/nn/runtime/element_types.h"
 
 #include "tests/nn/graphs.h"
 
@@ -162,7 +163,7 @@ TEST(Fuse, ConcatWithNormalization) {
 Graph gelu_layers(torch::ScalarType type, bool shown) {
   Graph graph;
   TensorInfo x = make_info("x", {kDynamic, 3, 6});
-  x.type = type;
+  x.type = element_type(type);
   graph.inputs = {x};
   graph.outputs = {make_info("y", {kDynamic, 3, 6})};
   if (shown) graph.outputs.push_back(make_info("p"));

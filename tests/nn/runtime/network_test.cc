@@ -71,7 +71,7 @@ TEST(Network, BatchNormStaysWhereSomebodyElseReadsItsInput) {
 
 TEST(Network, ConstantNodesAreRunOnce) {
   Graph graph = make_mlp({3, 4, 1});
-  graph.initializers["w2_half"] = graph.initializers["w2"].to(torch::kHalf);
+  graph.initializers["w2_half"] = graph.initializers["w2"].tensor().to(torch::kHalf);
   graph.initializers.erase("w2");
   graph.nodes.insert(graph.nodes.begin(),
                      make_node("Cast", {"w2_half"}, {"w2"}, {{"to", int64_t{1}}}));
@@ -233,12 +233,12 @@ TEST(Network, HalfPrecisionIsComputedInSingle) {
   torch::manual_seed(1);
   Graph single = make_mlp({3, 4, 1}), half = single;
   for (auto& [name, value] : half.initializers) {
-    value = value.to(torch::kHalf);
-    single.initializers[name] = value.to(torch::kFloat);
+    value = value.tensor().to(torch::kHalf);
+    single.initializers[name] = value.tensor().to(torch::kFloat);
   }
-  half.inputs[0].type = half.outputs[0].type = torch::kHalf;
+  half.inputs[0].type = half.outputs[0].type = ElementType::kHalf;
   const Network network(half);
-  EXPECT_EQ(network.inputs()[0].type, torch::kFloat);
+  EXPECT_EQ(network.inputs()[0].type, ElementType::kFloat);
   const torch::Tensor x = torch::randn({5, 3});
   EXPECT_TRUE(torch::equal(network.forward(x), Network(single).forward(x)));
 }

@@ -8,6 +8,7 @@
 
 #include "fcp/base/lanes.h"
 #include "fcp/base/parallel.h"
+#include "fcp/nn/kernels/cuda/cuda_kernels.h"
 #include "fcp/nn/kernels/cuda/line_rows_cuda.h"
 
 namespace fcp {
@@ -197,18 +198,22 @@ void run_reach(const torch::Tensor& a, const torch::Tensor& x, const torch::Tens
 }  // namespace
 
 bool takes_loops(const torch::Tensor& a) {
-  return (a.is_cpu() || takes_cuda_loops(a)) && !a.requires_grad() && a.numel() > 0 &&
+  bool takes = a.is_cpu();
+  if constexpr (kCudaKernels) takes = takes || takes_cuda_loops(a);
+  return takes && !a.requires_grad() && a.numel() > 0 &&
          (a.scalar_type() == torch::kFloat || a.scalar_type() == torch::kDouble);
 }
 
 torch::Tensor along_lines(const torch::Tensor& given, const SideLines& lines, int64_t rows,
                           torch::Tensor& bias) {
-  if (given.is_cuda()) {
-    const auto met = [&](const torch::Tensor& values) { return met_by(values, given, rows); };
-    return along_lines_cuda(given,
-                            {met(lines.plus_slope), met(lines.plus_bias), met(lines.minus_slope),
-                             met(lines.minus_bias)},
-                            rows, bias);
+  if constexpr (kCudaKernels) {
+    if (given.is_cuda()) {
+      const auto met = [&](const torch::Tensor& values) { return met_by(values, given, rows); };
+      return along_lines_cuda(given,
+                              {met(lines.plus_slope), met(lines.plus_bias), met(lines.minus_slope),
+                               met(lines.minus_bias)},
+                              rows, bias);
+    }
   }
   const torch::Tensor a = given.contiguous();
   std::vector<torch::Tensor> met;
@@ -231,7 +236,9 @@ RowReach row_reach(const torch::Tensor& given, const torch::Tensor& x, const tor
   const torch::Tensor met = x.to(given.scalar_type()).contiguous();
   const torch::Tensor weights =
       scale.defined() ? scale.to(given.scalar_type()).contiguous() : torch::Tensor();
-  if (given.is_cuda()) return row_reach_cuda(given, met, weights, with_size);
+  if constexpr (kCudaKernels) {
+    if (given.is_cuda()) return row_reach_cuda(given, met, weights, with_size);
+  }
   const torch::Tensor a = given.contiguous();
   const int64_t rows = x.size(0);
   const auto sums = [&] { return torch::empty({a.size(0), rows}, a.options()); };

@@ -1,6 +1,7 @@
 // The transposed convolution by which linear bounds go back through a convolution, on a CUDA
 // device, for convolutions of few channels: there are as many images as rows times bounded numbers,
-// each of them small, which libraries for networks are slow at. A build without CUDA takes none.
+// each of them small, which libraries for networks are slow at. Builds with CUDA alone have it
+// (cuda_kernels.h).
 //
 // Cost: 2 · (filters of a group) · (windows that a number is in) operations per number.
 // Tested by tests/nn/kernels/cpu/line_rows_test.cc.

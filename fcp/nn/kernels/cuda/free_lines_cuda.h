@@ -1,7 +1,8 @@
 // Lines in place of a hinge whose slopes below are free, as α-CROWN searches them, on a CUDA
 // device: out = a · slope and Σ a · intercept of coefficients a [S, N, …], with gradients to a and
 // to the free slopes, each way in one launch. By libtorch's operators it would be twenty, each of
-// which reads and writes all coefficients. A build without CUDA takes none.
+// which reads and writes all coefficients. Builds with CUDA alone have it
+// (cuda_kernels.h).
 // Tested by tests/nn/kernels/cpu/line_rows_test.cc.
 #pragma once
 

@@ -1,6 +1,6 @@
 // line_rows.h on a CUDA device: each of its loops is one launch there, which reads coefficients
-// that are alike for all rows, or numbers, once from where they lie. A build without CUDA takes
-// none. Tested by tests/nn/kernels/cpu/line_rows_test.cc.
+// that are alike for all rows, or numbers, once from where they lie. Builds with CUDA
+// alone have it (cuda_kernels.h). Tested by tests/nn/kernels/cpu/line_rows_test.cc.
 #pragma once
 
 #include <torch/types.h>

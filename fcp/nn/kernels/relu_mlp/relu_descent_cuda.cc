@@ -10,8 +10,6 @@
 
 namespace fcp {
 
-bool has_relu_descent_cuda() { return true; }
-
 torch::Tensor relu_descent_cuda(const torch::Tensor& hidden, const torch::Tensor& truth,
                                 const torch::Tensor& gram, const torch::Tensor& weight, double bias,
                                 int steps, double rate) {

@@ -16,9 +16,6 @@ namespace fcp {
 
 constexpr int64_t kReluDescentUnits = 64;
 
-// Whether this build has the kernel. Without it relu_descent_cuda must not be called.
-bool has_relu_descent_cuda();
-
 // `hidden` [N, H] is W₁v + b₁ and `truth` [N]; gram [H, H], weight [H]; all float32 on one CUDA
 // device. Returns Σ 2η r D w₂ over the steps, [N, H]: the surrogate feature is v − W₁ᵀ of it.
 torch::Tensor relu_descent_cuda(const torch::Tensor& hidden, const torch::Tensor& truth,

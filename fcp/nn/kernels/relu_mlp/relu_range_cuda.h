@@ -20,7 +20,8 @@
 
 namespace fcp {
 
-// Whether this build has the kernels and they take the head. Otherwise nothing below may be called.
+// Whether the kernels take the head; otherwise nothing below may be called. Builds with CUDA alone
+// have them (cuda_kernels.h).
 bool takes_relu_range_cuda(const ReluHead& head);
 
 // On the head's device. `moves` as unit_moves gives them, `widening` as in RangeRows.

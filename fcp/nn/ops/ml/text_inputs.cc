@@ -166,7 +166,7 @@ class TextNumbering {
     add("Cast", inside + "/shaped", {}, inside);
     nodes.back().attributes["to"] = kOnnxInt64;
     graph_.nodes.insert(graph_.nodes.begin(), nodes.begin(), nodes.end());
-    info.type = torch::kFloat;
+    info.type = ElementType::kFloat;
     info.shape = {info.shape[0], columns * count};
     info.dimension_names.resize(1);
     info.dimension_names.emplace_back();

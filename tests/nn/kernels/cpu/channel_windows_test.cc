@@ -114,8 +114,8 @@ TEST(ChannelWindows, AveragePoolGivesOneAnswerInBothLayouts) {
   EXPECT_TRUE(torch::equal(network.run({x}, nothing)[0], y));
   EXPECT_TRUE(torch::equal(network.forward(x.narrow(0, 2, 1)), y.narrow(0, 2, 1)));
   const torch::Tensor exact = torch::avg_pool2d(
-      torch::convolution(x.to(torch::kDouble), graph.initializers["w"].to(torch::kDouble), {},
-                         {1, 1}, {0, 0}, {1, 1}, false, {0, 0}, 1),
+      torch::convolution(x.to(torch::kDouble), graph.initializers["w"].tensor().to(torch::kDouble),
+                         {}, {1, 1}, {0, 0}, {1, 1}, false, {0, 0}, 1),
       {3, 2}, {2, 1});
   EXPECT_TRUE(torch::allclose(y.to(torch::kDouble), exact, 1e-5, 1e-5));
   torch::Tensor in = x.clone().requires_grad_();

@@ -8,6 +8,7 @@
 
 #include "fcp/base/infinity.h"
 #include "fcp/nn/kernels/cuda/conv_back_cuda.h"
+#include "fcp/nn/kernels/cuda/cuda_kernels.h"
 #include "fcp/nn/kernels/cuda/free_lines_cuda.h"
 #include "fcp/nn/ops/op.h"
 
@@ -72,50 +73,54 @@ Tensors hinge_by_formula(const torch::Tensor& given, const OneHinge& lines) {
 
 TEST(LineRows, FreeSlopesOfAHingeOnACudaDevice) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "this machine has no CUDA device";
-  torch::manual_seed(3);
-  for (const int64_t width : {3, 700}) {
-    const auto numbers = [&] { return torch::randn({4, 2, width}, torch::kDouble).cuda(); };
-    for (const bool plus : {true, false}) {
-      const torch::Tensor given = torch::randn({5, 4, 2, width}, torch::kDouble).cuda();
-      const OneHinge lines = {torch::rand({5, 4, 2, width}, torch::kDouble).cuda(), numbers(),
-                              numbers(), numbers(), plus};
-      ASSERT_TRUE(takes_free_lines_cuda(given, 4));
-      const torch::Tensor a = given.clone().requires_grad_();
-      OneHinge free = lines;
-      free.slope = lines.slope.clone().requires_grad_();
-      const HingeResult made = along_free_lines_cuda(a, free);
-      const auto gradients =
-          torch::autograd::grad({made.out.square().sum() + 3 * made.sums.sum()}, {a, free.slope});
-      const Tensors expected = hinge_by_formula(given, lines);
-      EXPECT_TRUE(torch::allclose(made.out.detach(), expected[0]));
-      EXPECT_TRUE(torch::allclose(made.sums.detach(), expected[1]));
-      EXPECT_TRUE(torch::allclose(gradients[0], expected[2]));
-      EXPECT_TRUE(torch::allclose(gradients[1], expected[3]));
+  if constexpr (kCudaKernels) {
+    torch::manual_seed(3);
+    for (const int64_t width : {3, 700}) {
+      const auto numbers = [&] { return torch::randn({4, 2, width}, torch::kDouble).cuda(); };
+      for (const bool plus : {true, false}) {
+        const torch::Tensor given = torch::randn({5, 4, 2, width}, torch::kDouble).cuda();
+        const OneHinge lines = {torch::rand({5, 4, 2, width}, torch::kDouble).cuda(), numbers(),
+                                numbers(), numbers(), plus};
+        ASSERT_TRUE(takes_free_lines_cuda(given, 4));
+        const torch::Tensor a = given.clone().requires_grad_();
+        OneHinge free = lines;
+        free.slope = lines.slope.clone().requires_grad_();
+        const HingeResult made = along_free_lines_cuda(a, free);
+        const auto gradients =
+            torch::autograd::grad({made.out.square().sum() + 3 * made.sums.sum()}, {a, free.slope});
+        const Tensors expected = hinge_by_formula(given, lines);
+        EXPECT_TRUE(torch::allclose(made.out.detach(), expected[0]));
+        EXPECT_TRUE(torch::allclose(made.sums.detach(), expected[1]));
+        EXPECT_TRUE(torch::allclose(gradients[0], expected[2]));
+        EXPECT_TRUE(torch::allclose(gradients[1], expected[3]));
+      }
     }
   }
 }
 
 TEST(LineRows, ConvolutionsGoBackOnACudaDevice) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "this machine has no CUDA device";
-  torch::manual_seed(4);
-  for (const int64_t groups : {1, 2}) {
-    for (const int64_t stride : {1, 2, 3}) {
-      for (const int64_t pad : {0, 1, 2}) {
-        const auto options = torch::TensorOptions().dtype(torch::kDouble).device(torch::kCUDA);
-        const torch::Tensor w = torch::randn({4, 6 / groups, 3, 4}, options);
-        const torch::Tensor x = torch::randn({7, 6, 11, 12}, options).requires_grad_();
-        const std::vector<int64_t> strides = {stride, stride}, pads = {pad, pad};
-        const torch::Tensor y = torch::conv2d(x, w, {}, strides, pads, {1, 1}, groups);
-        const torch::Tensor given = torch::randn_like(y);
-        const torch::Tensor expected = torch::autograd::grad({y}, {x}, {given})[0];
-        const ConvPlan plan = {strides, {1, 1}, pads, pads, {}, groups};
-        ASSERT_TRUE(takes_conv_back_cuda(given, w, plan));
-        const torch::Tensor a = given.clone().requires_grad_();
-        const torch::Tensor found = conv_back_cuda(a, w, plan, 11, 12);
-        EXPECT_TRUE(torch::allclose(found.detach(), expected)) << groups << stride << pad;
-        // The gradient of the gradient is the convolution.
-        const torch::Tensor back = torch::autograd::grad({found}, {a}, {x.detach()})[0];
-        EXPECT_TRUE(torch::allclose(back, y.detach())) << groups << stride << pad;
+  if constexpr (kCudaKernels) {
+    torch::manual_seed(4);
+    for (const int64_t groups : {1, 2}) {
+      for (const int64_t stride : {1, 2, 3}) {
+        for (const int64_t pad : {0, 1, 2}) {
+          const auto options = torch::TensorOptions().dtype(torch::kDouble).device(torch::kCUDA);
+          const torch::Tensor w = torch::randn({4, 6 / groups, 3, 4}, options);
+          const torch::Tensor x = torch::randn({7, 6, 11, 12}, options).requires_grad_();
+          const std::vector<int64_t> strides = {stride, stride}, pads = {pad, pad};
+          const torch::Tensor y = torch::conv2d(x, w, {}, strides, pads, {1, 1}, groups);
+          const torch::Tensor given = torch::randn_like(y);
+          const torch::Tensor expected = torch::autograd::grad({y}, {x}, {given})[0];
+          const ConvPlan plan = {strides, {1, 1}, pads, pads, {}, groups};
+          ASSERT_TRUE(takes_conv_back_cuda(given, w, plan));
+          const torch::Tensor a = given.clone().requires_grad_();
+          const torch::Tensor found = conv_back_cuda(a, w, plan, 11, 12);
+          EXPECT_TRUE(torch::allclose(found.detach(), expected)) << groups << stride << pad;
+          // The gradient of the gradient is the convolution.
+          const torch::Tensor back = torch::autograd::grad({found}, {a}, {x.detach()})[0];
+          EXPECT_TRUE(torch::allclose(back, y.detach())) << groups << stride << pad;
+        }
       }
     }
   }

@@ -13,6 +13,7 @@
 #include <torch/utils.h>
 
 #include "fcp/nn/kernels/cpu/gradient_of.h"
+#include "fcp/nn/runtime/element_types.h"
 #include "fcp/nn/runtime/network.h"
 
 #include "tests/nn/graphs.h"
@@ -113,9 +114,9 @@ TEST(NormRows, TheOperatorGivesTheSameWithGradients) {
       Graph graph;
       graph.opset = 17;
       graph.inputs = {make_info("x", {kDynamic, 5, 6})};
-      graph.inputs[0].type = type;
+      graph.inputs[0].type = element_type(type);
       graph.outputs = {make_info("y", {kDynamic, 5, 6})};
-      graph.outputs[0].type = type;
+      graph.outputs[0].type = element_type(type);
       const std::vector<int64_t> shape =
           broadcast ? std::vector<int64_t>{1, 6} : std::vector<int64_t>{5, 6};
       graph.initializers["w"] = torch::randn(shape, type);

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """fcp's forward against ONNX Runtime's, in turns, one thread each: processor time per row.
 
-    against_onnxruntime.py PROGRAM FOLDER [--networks NAME …] [--seconds 4] [--profile] [--limit R]
+    against_onnxruntime.py PROGRAM FOLDER [--networks NAME …] [--batches N …] [--seconds 4]
+                           [--profile] [--limit R]
 
 PROGRAM is the forward_rows that CMake builds, FOLDER what forward_networks.py has made. fcp runs
 the rows as its predictors do, so that the bits of a row do not depend on the batch; ONNX Runtime
 runs them in batches of 1, 2, 4, … rows, and its best one counts. Medians; the outputs are compared
-first. With --profile the operators on which fcp spends its time follow each line. With --limit the
+first. With --batches both run that many rows at a time instead. With --profile the operators on which fcp spends its time follow each line. With --limit the
 exit code is 1 where a ratio is above it.
 """
 
 import argparse
+import itertools
 import os
 import pathlib
 import statistics
@@ -59,7 +61,7 @@ def ask(program, text):
     return program.stdout.readline()
 
 
-def compare(path, folder, seconds, profile):
+def compare(path, folder, seconds, profile, batch):
     session = open_session(folder / "model.onnx")
     names = [each.name for each in session.get_inputs()]
     files = [str(folder / f"{name}.npy") for name in names]
@@ -71,11 +73,12 @@ def compare(path, folder, seconds, profile):
     theirs = float(np.abs(session.run(None, inputs)[0].astype(np.float64)).mean())
     if not abs(ours - theirs) <= 1e-4 * abs(theirs):
         sys.exit(f"{folder.name}: the outputs differ: fcp {ours}, ONNX Runtime {theirs}")
-    best = min(batches(rows), key=lambda size: min(seconds_per_row(session, inputs, size)
-                                                   for _ in range(2)))
+    best = batch or min(batches(rows), key=lambda size: min(seconds_per_row(session, inputs, size)
+                                                            for _ in range(2)))
+    order = f"batch {batch}" if batch else "go"
     fcp, runtime, start = [], [], time.monotonic()
     while len(fcp) < 3 or time.monotonic() - start < seconds:
-        fcp.append(float(ask(program, "go")) / rows)
+        fcp.append(float(ask(program, order)) / rows)
         runtime.append(seconds_per_row(session, inputs, best))
     table = []
     if profile:
@@ -93,6 +96,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--networks", nargs="+")
+    parser.add_argument("--batches", nargs="+", type=int, default=[None])
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--limit", type=float)
@@ -101,9 +105,9 @@ def main():
                                          for each in arguments.folder.glob("*/model.onnx"))
     worst = 0.0
     print(f"{'network':16} {'fcp ms':>9} {'runtime ms':>10} {'batch':>5} {'ratio':>6}")
-    for name in names:
+    for name, batch in itertools.product(names, arguments.batches):
         fcp, runtime, best, table = compare(arguments.program, arguments.folder / name,
-                                            arguments.seconds, arguments.profile)
+                                            arguments.seconds, arguments.profile, batch)
         worst = max(worst, fcp / runtime)
         print(f"{name:16} {fcp:9.4f} {runtime:10.4f} {best:5} {fcp / runtime:6.2f}")
         print("".join(table), end="", flush=True)

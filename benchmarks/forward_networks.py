@@ -201,22 +201,92 @@ def small_cnn_1d(path):
     return inputs
 
 
-def small_cnn_qdq(path):
-    """The small CNN with 8-bit weights and activations, as QuantizeLinear and DequantizeLinear."""
-    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantize_static
+def lenet(path):
+    from torch import nn
 
-    class Batches(CalibrationDataReader):
-        def __init__(self):
-            self.batches = iter([{"x": small_images()["x"][:128]}])
-
-        def get_next(self):
-            return next(self.batches, None)
-
-    plain = path + ".float"
-    small_cnn(plain)
-    quantize_static(plain, path, Batches(), quant_format=QuantFormat.QDQ)
-    pathlib.Path(plain).unlink()
+    network = nn.Sequential(
+        nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(),
+        nn.MaxPool2d(2), nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84),
+        nn.ReLU(), nn.Linear(84, 10))
+    export(network, small_images(), path)
     return small_images()
+
+
+def small_resnet(path):
+    """Three blocks of two convolutions on 32 x 32 images in colour, batch normalisation, sums."""
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self, channels, filters, stride):
+            super().__init__()
+            self.main = nn.Sequential(
+                nn.Conv2d(channels, filters, 3, stride, 1, bias=False), nn.BatchNorm2d(filters),
+                nn.ReLU(), nn.Conv2d(filters, filters, 3, 1, 1, bias=False),
+                nn.BatchNorm2d(filters))
+            self.side = nn.Sequential(nn.Conv2d(channels, filters, 1, stride, bias=False),
+                                      nn.BatchNorm2d(filters))
+
+        def forward(self, x):
+            return nn.functional.relu(self.main(x) + self.side(x))
+
+    network = nn.Sequential(nn.Conv2d(3, 16, 3, 1, 1), nn.ReLU(), Block(16, 16, 1),
+                            Block(16, 32, 2), Block(32, 64, 2), nn.AdaptiveAvgPool2d(1),
+                            nn.Flatten(), nn.Linear(64, 10))
+    inputs = images(128, 32)
+    export(network, inputs, path)
+    return inputs
+
+
+def small_mobile(path):
+    """Depthwise and pointwise convolutions in turn on 32 x 32 images in colour."""
+    from torch import nn
+
+    def pair(channels, filters, stride):
+        return [nn.Conv2d(channels, channels, 3, stride, 1, groups=channels),
+                nn.BatchNorm2d(channels), nn.ReLU6(), nn.Conv2d(channels, filters, 1),
+                nn.BatchNorm2d(filters), nn.ReLU6()]
+
+    network = nn.Sequential(nn.Conv2d(3, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.ReLU6(),
+                            *pair(16, 32, 1), *pair(32, 64, 2), *pair(64, 64, 1),
+                            nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
+    inputs = images(128, 32)
+    export(network, inputs, path)
+    return inputs
+
+
+def mlp(path):
+    from torch import nn
+
+    network = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(),
+                            nn.Linear(256, 10))
+    inputs = {"x": np.random.default_rng(0).normal(size=(256, 64)).astype(np.float32)}
+    export(network, inputs, path)
+    return inputs
+
+
+def quantized(make, form="QDQ", **options):
+    """The network with 8-bit weights and activations: QuantizeLinear and DequantizeLinear around
+    its operators, or operators of quantised numbers."""
+    def make_quantized(path):
+        from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantize_static
+        from onnxruntime.quantization.shape_inference import quant_pre_process
+
+        plain = path + ".float"
+        inputs = make(plain)
+
+        class Batches(CalibrationDataReader):
+            def __init__(self):
+                self.batches = iter([{name: rows[:128] for name, rows in inputs.items()}])
+
+            def get_next(self):
+                return next(self.batches, None)
+
+        quant_pre_process(plain, plain)
+        quantize_static(plain, path, Batches(), quant_format=getattr(QuantFormat, form), **options)
+        pathlib.Path(plain).unlink()
+        return inputs
+
+    return make_quantized
 
 
 NETWORKS = {
@@ -237,7 +307,18 @@ NETWORKS = {
     "gru": recurrent("GRU"),
     "small_cnn": small_cnn,
     "small_cnn_1d": small_cnn_1d,
-    "small_cnn_qdq": small_cnn_qdq,
+    "lenet": lenet,
+    "small_resnet": small_resnet,
+    "small_mobile": small_mobile,
+    "mlp": mlp,
+    "small_cnn_qdq": quantized(small_cnn),
+    "small_cnn_qlinear": quantized(small_cnn, "QOperator"),
+    "small_cnn_1d_qdq": quantized(small_cnn_1d),
+    "lenet_qdq": quantized(lenet, per_channel=True),
+    "small_resnet_qdq": quantized(small_resnet, per_channel=True),
+    "small_mobile_qdq": quantized(small_mobile, per_channel=True),
+    "mlp_qdq": quantized(mlp),
+    "mlp_qlinear": quantized(mlp, "QOperator"),
 }
 
 

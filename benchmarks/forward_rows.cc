@@ -4,8 +4,9 @@
 //   forward_rows model.onnx input.npy …          one file for each input, in the network's order
 //
 // Prints the mean absolute output after a forward to warm up. Then, for each line "go" of stdin,
-// the processor seconds of one forward; for a line "profile", those of each operator, the largest
-// first.
+// the processor seconds of one forward, the mean of those that fill a few milliseconds; for a line
+// "batch N", those of all rows, N at a time; for a line "profile", those of each operator, the
+// largest first.
 #include <algorithm>
 #include <ctime>
 #include <iomanip>
@@ -69,6 +70,16 @@ void print_profile(const fcp::Network& network, const fcp::Tensors& inputs) {
   std::cout << "end" << std::defaultfloat << std::endl;
 }
 
+// All rows, `batch` at a time.
+void run_batches(const fcp::Network& network, const fcp::Tensors& inputs, int64_t batch) {
+  const int64_t rows = inputs[0].size(0);
+  for (int64_t first = 0; first < rows; first += batch) {
+    fcp::Tensors some = inputs;
+    for (torch::Tensor& input : some) input = input.narrow(0, first, std::min(batch, rows - first));
+    fcp::run_apart(network, some);
+  }
+}
+
 void serve(const std::string& model, const std::vector<std::string>& files) {
   fcp::keep_freed_memory();  // as the program does
   at::set_num_threads(1);
@@ -87,9 +98,15 @@ void serve(const std::string& model, const std::vector<std::string>& files) {
       print_profile(network, inputs);
       continue;
     }
+    const bool batches = line.starts_with("batch ");
+    const int64_t batch = batches ? std::stoll(line.substr(6)) : inputs[0].size(0);
     const double start = processor_seconds();
-    fcp::run_apart(network, inputs);
-    std::cout << std::setprecision(9) << processor_seconds() - start << std::endl;
+    int runs = 0;
+    do {
+      run_batches(network, inputs, batch);
+      ++runs;
+    } while (processor_seconds() - start < 0.005);
+    std::cout << std::setprecision(9) << (processor_seconds() - start) / runs << std::endl;
   }
 }
 

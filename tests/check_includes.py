@@ -72,7 +72,8 @@ PATTERNS = {
     "fcp/nn/graph/output_kind.cc", "fcp/nn/graph/rewrite.cc", "fcp/nn/graph/select_first.cc",
     "fcp/nn/graph/simplify.cc", "fcp/nn/graph/static_sequences.cc",
     "fcp/nn/kernels/relu_mlp/backward_reader.cc", "fcp/nn/runtime/batch_free.cc",
-    "fcp/nn/runtime/bound_support.cc", "fcp/nn/runtime/fuse_chain.cc",
+    "fcp/nn/runtime/bound_support.cc", "fcp/nn/runtime/fuse_bytes.cc",
+    "fcp/nn/runtime/fuse_chain.cc",
     "fcp/nn/runtime/rows_apart.cc", "fcp/search/front_layer.cc",
 }
 # How often files outside of fcp/methods may ask which score or calibration they have; less than 20 in all.

@@ -22,13 +22,16 @@ BlasLimits& blas_limits() {
 
 }  // namespace
 
+// Looking a name up in hundreds of libraries takes tens of microseconds.
 void set_blas_threads(int threads) {
-  const auto set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
+  static const auto set =
+      reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
   if (set != nullptr && threads > 0) set(threads);
 }
 
 int blas_threads() {
-  const auto get = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "openblas_get_num_threads"));
+  static const auto get =
+      reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "openblas_get_num_threads"));
   return get == nullptr ? 0 : get();
 }
 

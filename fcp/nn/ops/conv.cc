@@ -19,6 +19,7 @@
 #include "fcp/nn/kernels/cpu/own_conv.h"
 #include "fcp/nn/kernels/cuda/conv_back_cuda.h"
 #include "fcp/nn/kernels/cuda/cuda_kernels.h"
+#include "fcp/nn/ops/byte_product.h"
 #include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/convolution.h"
 #include "fcp/nn/ops/factories.h"
@@ -60,7 +61,7 @@ std::vector<PlaceSpan> nonzero_spans(const torch::Tensor& a) {
   return spans;
 }
 
-class Conv : public Convolution {
+class Conv : public Convolution, public ByteProduct {
  public:
   explicit Conv(OpArguments& arguments)
       : node_(arguments.node()),
@@ -120,6 +121,21 @@ class Conv : public Convolution {
     }
     if (!is_dense(x, w, task.plan)) return {};
     return in_shape(dense_conv(x, w, task.bias, task.plan, weights_, end), task);
+  }
+
+  torch::Tensor byte_filters(const torch::Tensor& w) const override {
+    return group_ == 1 && (w.dim() == 3 || w.dim() == 4) ? as_image(w) : torch::Tensor();
+  }
+  torch::Tensor forward_bytes(const torch::Tensor& x, int32_t x_zero, const ByteFilters& filters,
+                              const ByteEnd& end) const override {
+    if (x.dim() < 3 || x.dim() > 4 || x.size(1) != filters.shape[1]) return {};
+    const std::vector<int64_t> kernel(filters.shape.end() - static_cast<ptrdiff_t>(x.dim() - 2),
+                                      filters.shape.end());
+    Window window = make_window(attributes_, kernel, node_);
+    apply_auto_pad(window, attributes_.auto_pad, spatial_shape(x));
+    const Task task = placed_task(x, filters.shape[0], window);
+    if (task.plan.dilations[1] != 1) return {};
+    return in_shape(byte_conv(as_image(x), x_zero, filters, task.plan, end), task);
   }
 
   // The transposed convolution of the coefficients. A bounded output far behind sees but a few
@@ -184,13 +200,17 @@ class Conv : public Convolution {
       fail(describe(node_), ": X has ", x.size(1), " channels, but W of shape ",
            shape_text(w.sizes()), " with group = ", group_, " expects ", w.size(1) * group_);
     }
-    Task task;
+    Task task = placed_task(x, w.size(0), padded_window(x, w));
     task.bias = checked_bias(inputs, w.size(0), node_);
-    task.window = padded_window(x, w);
-    const Window& window = task.window;
+    return task;
+  }
+
+  Task placed_task(const torch::Tensor& x, int64_t filters, const Window& window) const {
+    Task task;
+    task.window = window;
     task.shape = window_positions(window, spatial_shape(x), false, node_);
     task.plan = {window.strides, window.dilations, window.begins, window.ends, task.shape, group_};
-    task.shape.insert(task.shape.begin(), {x.size(0), w.size(0)});
+    task.shape.insert(task.shape.begin(), {x.size(0), filters});
     check_sample(task.shape, node_);
     if (x.dim() == 3) {
       for (auto* each : {&task.plan.strides, &task.plan.dilations, &task.plan.places}) {

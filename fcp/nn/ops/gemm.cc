@@ -9,6 +9,7 @@
 #include "fcp/base/error.h"
 #include "fcp/nn/kernels/cpu/row_product.h"
 #include "fcp/nn/kernels/cpu/stack_product.h"
+#include "fcp/nn/ops/byte_product.h"
 #include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/factories.h"
 #include "fcp/nn/ops/open_ends.h"
@@ -17,7 +18,10 @@
 namespace fcp {
 namespace {
 
-class Gemm : public Op {
+// The right factor [K, M] as filters.
+torch::Tensor matrix_filters(const torch::Tensor& b) { return b.t().unsqueeze(2).unsqueeze(3); }
+
+class Gemm : public Op, public ByteProduct {
  public:
   explicit Gemm(OpArguments& arguments)
       : node_(arguments.node()),
@@ -56,6 +60,16 @@ class Gemm : public Op {
     if (inputs.size() > 2) whole.bias = inputs[2];
     return product_with_epilogue(inputs[0], transpose_b_ ? inputs[1].t() : inputs[1], weights_,
                                  whole);
+  }
+
+  torch::Tensor byte_filters(const torch::Tensor& w) const override {
+    if (transpose_a_ || alpha_ != 1 || beta_ != 1 || w.dim() != 2) return {};
+    return matrix_filters(transpose_b_ ? w.t() : w);
+  }
+  torch::Tensor forward_bytes(const torch::Tensor& x, int32_t x_zero, const ByteFilters& filters,
+                              const ByteEnd& end) const override {
+    if (x.dim() != 2 || x.size(1) != filters.shape[1]) return {};
+    return byte_product(x, x_zero, filters, end);
   }
 
   bool batch_free(const Tensors& inputs, const std::vector<bool>& constant) const override {
@@ -147,7 +161,7 @@ Range bilinear_interval(const Range& given_a, const Range& given_b, double terms
   return result;
 }
 
-class MatMul : public Op {
+class MatMul : public Op, public ByteProduct {
  public:
   explicit MatMul(OpArguments& arguments) : node_(arguments.node()) {
     arguments.expect_inputs(2, 2);
@@ -165,6 +179,15 @@ class MatMul : public Op {
     if (b.dim() == 1) return {row_product(a, b.unsqueeze(1), &weights_).squeeze(-1)};
     if (a.dim() == 1) return {stack_product(a.unsqueeze(0), b).squeeze(-2)};
     return {stack_product(a, b)};
+  }
+
+  torch::Tensor byte_filters(const torch::Tensor& w) const override {
+    return w.dim() == 2 ? matrix_filters(w) : torch::Tensor();
+  }
+  torch::Tensor forward_bytes(const torch::Tensor& x, int32_t x_zero, const ByteFilters& filters,
+                              const ByteEnd& end) const override {
+    if (x.dim() < 2 || x.size(-1) != filters.shape[1]) return {};
+    return byte_product(x, x_zero, filters, end);
   }
 
   bool batch_free(const Tensors& inputs, const std::vector<bool>& constant) const override {

@@ -1,6 +1,6 @@
 // Products of quantised matrices: MatMulInteger, which gives int32, and QLinearMatMul, which
 // quantises its result again. Computed in double precision, where sums of products of 8-bit numbers
-// are exact. No gradient, no bounds.
+// are exact; what they are multiplied by is rounded to single precision. No gradient, no bounds.
 // Cost: 2·M·K·N. Reference: ONNX operator specification. Tested by tests/parity/op_cases_test.cc.
 #include <vector>
 
@@ -48,13 +48,13 @@ class QuantizedMatMul : public Op {
     arguments.expect_inputs(8, 8);
   }
   Tensors forward(const Tensors& inputs) const override {
-    const torch::Tensor a = (inputs[0].to(torch::kDouble) - beside(parameter(inputs, 2), true)) *
-                            beside(parameter(inputs, 1), true);
-    const torch::Tensor b =
-        (inputs[3].to(torch::kDouble) - parameter(inputs, 5)) * parameter(inputs, 4);
-    const torch::Tensor y = torch::matmul(a, b) / beside(parameter(inputs, 6), true);
-    return {saturate(torch::round(y) + beside(parameter(inputs, 7), true), inputs[7].scalar_type(),
-                     node_)};
+    const torch::Tensor a = inputs[0].to(torch::kDouble) - beside(parameter(inputs, 2), true);
+    const torch::Tensor b = inputs[3].to(torch::kDouble) - parameter(inputs, 5);
+    const torch::Tensor factor =
+        (beside(inputs[1], true) * inputs[4] / beside(inputs[6], true)).to(torch::kFloat);
+    const torch::Tensor y = torch::round(torch::matmul(a, b).to(torch::kFloat) * factor);
+    const torch::Tensor zero = beside(parameter(inputs, 7), true).to(torch::kFloat);
+    return {saturate(y + zero, inputs[7].scalar_type(), node_)};
   }
   bool differentiable() const override { return false; }
 

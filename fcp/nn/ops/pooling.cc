@@ -60,6 +60,7 @@ class Pool : public Op {
 
   // X [N, C, …].
   Tensors forward(const Tensors& inputs) const override {
+    expect_floating(inputs[0], node_, "X");
     const auto [window, positions] = placed(inputs[0]);
     return {pool(inputs[0], window, positions)};
   }
@@ -78,7 +79,6 @@ class Pool : public Op {
   Placed placed(const torch::Tensor& x) const {
     const auto rank = static_cast<int64_t>(attributes_.kernel.size()) + 2;
     expect_rank(x, rank, rank, node_, "X");
-    expect_floating(x, node_, "X");
     const std::vector<int64_t> spatial = spatial_shape(x);
     Window window = make_window(attributes_, attributes_.kernel, node_);
     apply_auto_pad(window, attributes_.auto_pad, spatial);
@@ -144,10 +144,19 @@ class MaxPool : public Pool {
     wants_indices_ = node_.outputs.size() > 1 && !node_.outputs[1].empty();
   }
 
-  // Of quantised numbers in single precision, which holds them.
+  // Of quantised numbers as they are, or in single precision, which holds them.
   Tensors forward(const Tensors& inputs) const override {
-    const torch::ScalarType type = inputs[0].scalar_type();
+    const torch::Tensor& x = inputs[0];
+    const torch::ScalarType type = x.scalar_type();
     const bool quantised = type == torch::kByte || type == torch::kChar;
+    if (quantised && x.is_cpu() && x.dim() == 4 && x.numel() > 0 && !wants_indices_) {
+      const auto [window, positions] = placed(x);
+      if (!is_dilated(window)) {
+        const ConvPlan plan = {window.strides, window.dilations, window.begins,
+                               window.ends,    positions,        1};
+        return {largest_in_channel_windows(x, window.kernel, plan)};
+      }
+    }
     const Tensors plain = {quantised ? inputs[0].to(torch::kFloat) : inputs[0]};
     Tensors outputs = Pool::forward(plain);
     if (quantised) outputs[0] = outputs[0].to(type);

@@ -104,9 +104,14 @@ class PieceRunner {
   static double budget() { return static_cast<double>(memory_budget() / memory_sharers()); }
 
   size_t piece_rows(double bytes) const {
-    // Of all tensors together; those of convolutions are few at a time, and large.
-    const double kPieceBytes = convolves(network_) ? 1 << 27 : 1 << 25;
-    const double most = std::min(kPieceBytes, budget() / static_cast<double>(threads_));
+    // Of all tensors together. Those of convolutions are few at a time: small ones stay in the
+    // caches, of large ones some rows share the weights.
+    constexpr double kCachedBytes = 1 << 22, kConvBytes = 1 << 27, kOtherBytes = 1 << 25;
+    constexpr double kSharingRows = 8;
+    const double wanted = convolves(network_)
+                              ? std::max(kCachedBytes, std::min(kSharingRows * bytes, kConvBytes))
+                              : kOtherBytes;
+    const double most = std::min(wanted, budget() / static_cast<double>(threads_));
     return std::min(rows_ - 1, static_cast<size_t>(std::max(1.0, most / bytes)));
   }
 

@@ -9,6 +9,7 @@
 //   sums and means over axes, softmax and layer normalisation: sum_along, row_functions.h;
 //   convolutions of float32 numbers along one or two axes with constant filters, one group or one
 //   filter per channel;
+//   products and convolutions of bytes, whose sums are exact;
 //   recurrent cells of float32 numbers with constant weights and their usual activations.
 //
 // Everything else (other convolutions, norms and cells, sines) is left to libtorch,

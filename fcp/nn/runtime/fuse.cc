@@ -10,8 +10,6 @@
 #include "fcp/nn/runtime/fused_op.h"
 
 namespace fcp {
-namespace {
-
 Step fused_step(const std::vector<Step>& steps, const FusedChain& chain) {
   Step whole;
   whole.node = steps[chain.steps[0]].node;
@@ -53,8 +51,6 @@ Step fused_step(const std::vector<Step>& steps, const FusedChain& chain) {
   whole.op = std::make_shared<FusedOp>(std::move(parts), ends);
   return whole;
 }
-
-}  // namespace
 
 std::vector<Step> fuse_steps(const std::vector<Step>& steps, const Tensors& constants,
                              const std::vector<int>& outputs) {

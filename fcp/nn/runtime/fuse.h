@@ -16,6 +16,7 @@
 
 #include <vector>
 
+#include "fcp/nn/runtime/fuse_chain.h"
 #include "fcp/nn/runtime/network.h"
 
 namespace fcp {
@@ -23,5 +24,8 @@ namespace fcp {
 // `last_read` is left empty.
 std::vector<Step> fuse_steps(const std::vector<Step>& steps, const Tensors& constants,
                              const std::vector<int>& outputs);
+
+// The steps of a chain as one.
+Step fused_step(const std::vector<Step>& steps, const FusedChain& chain);
 
 }  // namespace fcp

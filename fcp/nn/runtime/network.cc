@@ -14,6 +14,7 @@
 #include "fcp/nn/kernels/cpu/gradient_of.h"
 #include "fcp/nn/runtime/element_types.h"
 #include "fcp/nn/runtime/fuse.h"
+#include "fcp/nn/runtime/fuse_bytes.h"
 #include "fcp/nn/runtime/libtorch_error.h"
 #include "fcp/nn/runtime/tensor_memory.h"
 
@@ -60,6 +61,7 @@ Network::Network(Graph graph, NetworkOptions options)
   widen_half(graph);
   drop_unneeded(graph);
   check_supported(graph);
+  const std::map<std::string, QuantizedConstant> quantized = quantized_constants(graph);
   if (options.fold_constants) fold_constants(graph);
   if (options.fold_constants) rewrite(graph);
   if (options.fold_constants && options.fold_batch_norm) fold_batch_norm(graph);
@@ -85,7 +87,13 @@ Network::Network(Graph graph, NetworkOptions options)
     steps_.push_back(std::move(step));
   }
   for (const TensorInfo& output : graph.outputs) output_slots_.push_back(slot_of(output.name));
-  fused_ = fuse_steps(steps_, constants_, output_slots_);
+  std::map<int, QuantizedConstant> steps_of;
+  for (const auto& [name, constant] : quantized) {
+    const auto slot = slots.find(name);
+    if (slot != slots.end()) steps_of.emplace(slot->second, constant);
+  }
+  fused_ = fuse_steps(fuse_bytes(steps_, constants_, output_slots_, steps_of), constants_,
+                      output_slots_);
   mark_last_reads(steps_, constants_, output_slots_);
   mark_last_reads(fused_, constants_, output_slots_);
   inputs_ = std::move(graph.inputs);

@@ -54,7 +54,7 @@ class Network {
 
   // As run without an observer does it where no gradients are wanted, on the CPU: some steps are
   // several nodes in one (fuse.h), shown by the first node's name, and images may lie in memory
-  // with their channels side by side. The same bits.
+  // with their channels side by side. The same bits, but for quantised networks (fuse_bytes.h).
   Tensors run_fused(const Tensors& inputs, const Observer& observe) const;
 
   // The rows an exported file fixed as its batch, or kDynamic where any number goes. run_rows pads

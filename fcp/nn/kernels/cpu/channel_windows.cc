@@ -17,38 +17,54 @@ constexpr auto kSideBySide = at::MemoryFormat::ChannelsLast;
 
 size_t as_size(int64_t n) { return static_cast<size_t>(n); }
 
-FCP_AVX512 void filter_places_avx512(const ChannelTile& tile, size_t channels, size_t places) {
+FCP_AVX512 void filter_places_avx512(const ChannelTile<float>& tile, size_t channels,
+                                     size_t places) {
   // What is left of sixteen may fill a vector of eight.
   const size_t whole = channels % 16 >= 8 ? channels / 16 * 16 : channels;
   filter_places<Floats16>(tile, whole, places);
   if (whole == channels) return;
-  ChannelTile rest = tile;
+  ChannelTile<float> rest = tile;
   rest.at += whole;
   rest.weights += whole;
   rest.start += whole;
   rest.out += whole;
   filter_places<Floats8>(rest, channels - whole, places);
 }
-FCP_AVX2 void filter_places_avx2(const ChannelTile& tile, size_t channels, size_t places) {
+FCP_AVX2 void filter_places_avx2(const ChannelTile<float>& tile, size_t channels, size_t places) {
   filter_places<Floats8>(tile, channels, places);
 }
-void filter_places_plain(const ChannelTile& tile, size_t channels, size_t places) {
+void filter_places_plain(const ChannelTile<float>& tile, size_t channels, size_t places) {
   filter_places<Floats4>(tile, channels, places);
 }
-FCP_AVX2 void largest_places_avx2(const ChannelTile& tile, size_t channels, size_t places) {
+FCP_AVX2 void largest_places_avx2(const ChannelTile<float>& tile, size_t channels, size_t places) {
   largest_of_places<Floats8>(tile, channels, places);
 }
-void largest_places_plain(const ChannelTile& tile, size_t channels, size_t places) {
+void largest_places_plain(const ChannelTile<float>& tile, size_t channels, size_t places) {
   largest_of_places<Floats4>(tile, channels, places);
 }
+template <typename Byte>
+FCP_AVX2 void largest_bytes_avx2(const ChannelTile<Byte>& tile, size_t channels, size_t places) {
+  if (channels % 32 == 0) return largest_of_places<Bytes32<Byte>>(tile, channels, places);
+  largest_of_places<Bytes16<Byte>>(tile, channels, places);
+}
+template <typename Byte>
+void largest_bytes_plain(const ChannelTile<Byte>& tile, size_t channels, size_t places) {
+  largest_of_places<Bytes16<Byte>>(tile, channels, places);
+}
 
-using PlacesKernel = void (*)(const ChannelTile&, size_t channels, size_t places);
-// g++ 12 takes choices between vectors of sixteen apart into single numbers: those of eight serve.
-PlacesKernel kernel_for(bool largest) {
+template <typename Number>
+using PlacesKernel = void (*)(const ChannelTile<Number>&, size_t channels, size_t places);
+template <typename Number>
+PlacesKernel<Number> kernel_for(bool largest) {
   const int width = simd_width();
-  if (width == 512 && !largest) return filter_places_avx512;
-  if (width >= 256) return largest ? largest_places_avx2 : filter_places_avx2;
-  return largest ? largest_places_plain : filter_places_plain;
+  if constexpr (sizeof(Number) == 1) {
+    return width >= 256 ? largest_bytes_avx2<Number> : largest_bytes_plain<Number>;
+  } else {
+    // g++ 12 takes choices between vectors of sixteen apart: those of eight serve.
+    if (width == 512 && !largest) return filter_places_avx512;
+    if (width >= 256) return largest ? largest_places_avx2 : filter_places_avx2;
+    return largest ? largest_places_plain : filter_places_plain;
+  }
 }
 
 // One axis of an image and the window on it.
@@ -73,30 +89,35 @@ struct WindowAxis {
 };
 
 // Rows of places of one image.
+template <typename Number>
 class ChannelWalk {
  public:
   ChannelWalk(const WindowAxis& y, const WindowAxis& x, size_t channels,
               const ChannelWeights* weights)
-      : y_(y), x_(x), channels_(channels), weights_(weights), kernel_(kernel_for(!weights)) {
+      : y_(y),
+        x_(x),
+        channels_(channels),
+        weights_(weights),
+        kernel_(kernel_for<Number>(!weights)) {
     while (left_ < x.places && !x.inside(left_)) ++left_;
     right_ = left_;
     while (right_ < x.places && x.inside(right_)) ++right_;
   }
 
-  void walk(const float* image, ptrdiff_t row, const float* start, float* out) {
+  void walk(const Number* image, ptrdiff_t row, const Number* start, Number* out) {
     const auto channels = static_cast<ptrdiff_t>(channels_);
     for (ptrdiff_t place = 0; place < x_.places;) {
       const ptrdiff_t places = place == left_ && left_ < right_ ? right_ - left_ : 1;
       list_taps(row, place);
       const ptrdiff_t y = row * y_.stride - y_.begin, x = place * x_.stride - x_.begin;
-      const ChannelTile tile = {image + (y * x_.size + x) * channels,
-                                x_.stride * channels,
-                                taps_.data(),
-                                taps_.size(),
-                                weights_ == nullptr ? nullptr : weights_->numbers.data(),
-                                start,
-                                out + place * channels,
-                                channels};
+      const ChannelTile<Number> tile = {image + (y * x_.size + x) * channels,
+                                        x_.stride * channels,
+                                        taps_.data(),
+                                        taps_.size(),
+                                        weights_ == nullptr ? nullptr : weights_->numbers.data(),
+                                        start,
+                                        out + place * channels,
+                                        channels};
       kernel_(tile, channels_, static_cast<size_t>(places));
       place += places;
     }
@@ -118,14 +139,18 @@ class ChannelWalk {
   WindowAxis y_, x_;
   size_t channels_;
   const ChannelWeights* weights_;
-  PlacesKernel kernel_;
+  PlacesKernel<Number> kernel_;
   ptrdiff_t left_ = 0, right_ = 0;  // between them all windows lie in the image, left to right
   std::vector<ChannelTap> taps_;
 };
 
+template <typename Number>
+using ChannelRow = std::vector<Number, LineAllocator<Number>>;
+
 // start [C], padded to whole vectors; weights may be null.
+template <typename Number>
 torch::Tensor walk_channels(const torch::Tensor& x, torch::IntArrayRef window, const ConvPlan& plan,
-                            const ChannelWeights* weights, const FloatRows& start,
+                            const ChannelWeights* weights, const ChannelRow<Number>& start,
                             const Epilogue& epilogue) {
   const torch::Tensor in = x.contiguous(kSideBySide);
   torch::Tensor out = torch::empty({x.size(0), x.size(1), plan.places[0], plan.places[1]},
@@ -140,19 +165,28 @@ torch::Tensor walk_channels(const torch::Tensor& x, torch::IntArrayRef window, c
   const double work = static_cast<double>(numbers) * static_cast<double>(window[0] * window[1]);
   parallel_rows(rows * as_size(x.size(0)), static_cast<size_t>(kWindowThreadWork / work) + 1,
                 static_cast<size_t>(at::get_num_threads()), [&](size_t first, size_t last) {
-                  ChannelWalk walk(down, across, channels, weights);
+                  ChannelWalk<Number> walk(down, across, channels, weights);
                   for (size_t i = first; i < last; ++i) {
-                    float* to = out.data_ptr<float>() + i * numbers;
-                    walk.walk(in.data_ptr<float>() + i / rows * image,
+                    Number* to = out.data_ptr<Number>() + i * numbers;
+                    walk.walk(in.data_ptr<Number>() + i / rows * image,
                               static_cast<ptrdiff_t>(i % rows), start.data(), to);
-                    const float* more =
-                        added.defined() ? added.data_ptr<float>() + i * numbers : nullptr;
-                    if (more == nullptr && epilogue.activation.kind == ActivationKind::kNone)
-                      continue;
-                    epilogue_rows(epilogue.activation, {to, more, to, 1, numbers, 0});
+                    if constexpr (sizeof(Number) == sizeof(float)) {
+                      const float* more =
+                          added.defined() ? added.data_ptr<float>() + i * numbers : nullptr;
+                      if (more == nullptr && epilogue.activation.kind == ActivationKind::kNone)
+                        continue;
+                      epilogue_rows(epilogue.activation, {to, more, to, 1, numbers, 0});
+                    }
                   }
                 });
   return out;
+}
+
+template <typename Number>
+torch::Tensor largest_numbers(const torch::Tensor& x, const std::vector<int64_t>& kernel,
+                              const ConvPlan& plan, Number least) {
+  const ChannelRow<Number> lowest(padded(as_size(x.size(1))), least);
+  return walk_channels<Number>(x, kernel, plan, nullptr, lowest, {});
 }
 
 }  // namespace
@@ -183,13 +217,14 @@ torch::Tensor depthwise_channels(const torch::Tensor& x, const torch::Tensor& w,
                                  const ChannelWeights& weights, const Epilogue& epilogue) {
   FloatRows start(padded(as_size(x.size(1))));
   if (bias.defined()) std::copy_n(bias.data_ptr<float>(), x.size(1), start.data());
-  return walk_channels(x, w.sizes().slice(2), plan, &weights, start, epilogue);
+  return walk_channels<float>(x, w.sizes().slice(2), plan, &weights, start, epilogue);
 }
 
 torch::Tensor largest_in_channel_windows(const torch::Tensor& x, const std::vector<int64_t>& kernel,
                                          const ConvPlan& plan) {
-  const FloatRows lowest(padded(as_size(x.size(1))), -std::numeric_limits<float>::infinity());
-  return walk_channels(x, kernel, plan, nullptr, lowest, {});
+  if (x.scalar_type() == torch::kByte) return largest_numbers<uint8_t>(x, kernel, plan, 0);
+  if (x.scalar_type() == torch::kChar) return largest_numbers<int8_t>(x, kernel, plan, -128);
+  return largest_numbers<float>(x, kernel, plan, -std::numeric_limits<float>::infinity());
 }
 
 }  // namespace fcp

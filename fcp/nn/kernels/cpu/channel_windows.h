@@ -45,6 +45,7 @@ class ChannelFilters {
 torch::Tensor depthwise_channels(const torch::Tensor& x, const torch::Tensor& w,
                                  const torch::Tensor& bias, const ConvPlan& plan,
                                  const ChannelWeights& weights, const Epilogue& epilogue = {});
+// Of bytes too.
 torch::Tensor largest_in_channel_windows(const torch::Tensor& x, const std::vector<int64_t>& kernel,
                                          const ConvPlan& plan);
 

@@ -1,49 +1,23 @@
 #include "fcp/nn/kernels/cpu/dense_conv.h"
 
 #include <algorithm>
-#include <cstring>
+#include <limits>
 #include <vector>
 
 #include <ATen/Parallel.h>
 #include <torch/utils.h>
 
 #include "fcp/base/parallel.h"
+#include "fcp/nn/kernels/cpu/epilogue_lanes.h"
 #include "fcp/nn/kernels/cpu/packed_matrix.h"
+#include "fcp/nn/kernels/cpu/window_bands.h"
+#include "fcp/nn/kernels/cpu/window_tile.h"
 
 namespace fcp {
 namespace {
 
 constexpr size_t kPlacesAtOnce = 240;  // whole strips of packed_product.h
 constexpr double kDenseThreadWork = 1 << 21;
-constexpr size_t kFewChannels = 16;  // below, a window's pieces are too short to be read in place
-
-size_t count_of(int64_t n) { return static_cast<size_t>(n); }
-
-// Images, and the window that goes over each of them.
-struct WindowShape {
-  ptrdiff_t height, width, channels;
-  ptrdiff_t out_height, out_width;
-  ptrdiff_t kernel_y, kernel_x, stride_y, stride_x, begin_y, begin_x, step_y, step_x;
-
-  WindowShape(const torch::Tensor& x, const torch::Tensor& w, const ConvPlan& plan)
-      : height(x.size(2)),
-        width(x.size(3)),
-        channels(x.size(1)),
-        out_height(plan.places[0]),
-        out_width(plan.places[1]),
-        kernel_y(w.size(2)),
-        kernel_x(w.size(3)),
-        stride_y(plan.strides[0]),
-        stride_x(plan.strides[1]),
-        begin_y(plan.begins[0]),
-        begin_x(plan.begins[1]),
-        step_y(plan.dilations[0]),
-        step_x(plan.dilations[1]) {}
-
-  size_t taps() const { return count_of(kernel_y * kernel_x); }
-  size_t places() const { return count_of(out_height * out_width); }
-  size_t image() const { return count_of(height * width * channels); }
-};
 
 // A window among those of all images: where its first tap would lie.
 struct WindowPlace {
@@ -72,26 +46,14 @@ struct WindowPlace {
   }
 };
 
-// Without a call of a function where there are few numbers.
-float* copy_few(const float* from, size_t count, float* to) {
-  if (count > 2 * kLanes) return std::copy_n(from, count, to);
-  for (; count >= 4; count -= 4, from += 4, to += 4) std::memcpy(to, from, 4 * sizeof(float));
-  for (; count > 0; --count) *to++ = *from++;
-  return to;
-}
-
 // Some of the windows as rows of pieces.
 class WindowRows {
  public:
   // With `skips`, padding may be left out of the sums.
   WindowRows(const WindowShape& shape, bool skips)
-      : shape_(shape),
-        few_(shape.taps() > 1 && count_of(shape.channels) < kFewChannels),
-        skips_(skips),
-        zeros_(few_ ? 0 : count_of(shape.channels)) {}
+      : shape_(shape), skips_(skips), zeros_(count_of(shape.channels)) {}
 
   PieceRows<float> rows(const float* images, size_t first, size_t count) {
-    if (few_) return written(images, first, count);
     pieces_.resize(count * shape_.taps());
     const float** to = pieces_.data();
     WindowPlace place(shape_, images, first);
@@ -110,42 +72,120 @@ class WindowRows {
   }
 
  private:
-  PieceRows<float> written(const float* images, size_t first, size_t count) {
-    const size_t length = shape_.taps() * count_of(shape_.channels);
-    copies_.resize(count * length);
-    pieces_.resize(count);
-    float* to = copies_.data();
-    WindowPlace place(shape_, images, first);
-    for (size_t i = 0; i < count; ++i, place.next(shape_)) {
-      pieces_[i] = to;
-      for (ptrdiff_t y = 0; y < shape_.kernel_y; ++y) {
-        to = write_row(place.row(shape_, y), place.first_x(shape_), to);
-      }
-    }
-    return {pieces_.data(), count, 1, length, nullptr};
-  }
-
-  // A row of a window, side by side.
-  float* write_row(const float* row, ptrdiff_t x, float* to) const {
-    const size_t channels = count_of(shape_.channels), taps = count_of(shape_.kernel_x);
-    const ptrdiff_t end = x + (shape_.kernel_x - 1) * shape_.step_x;
-    if (row == nullptr) return std::fill_n(to, taps * channels, 0.0f);
-    if (shape_.step_x == 1 && x >= 0 && end < shape_.width) {
-      return copy_few(row + x * shape_.channels, taps * channels, to);
-    }
-    for (size_t k = 0; k < taps; ++k, x += shape_.step_x) {
-      const bool inside = x >= 0 && x < shape_.width;
-      to = inside ? copy_few(row + x * shape_.channels, channels, to)
-                  : std::fill_n(to, channels, 0.0f);
-    }
-    return to;
-  }
-
   const WindowShape& shape_;
-  bool few_, skips_;
-  FloatRows zeros_, copies_;
+  bool skips_;
+  FloatRows zeros_;
   std::vector<const float*> pieces_;
 };
+
+// The kernel of window_tile.h for float32 numbers: what follows is a bias and two ends.
+template <typename Floats>
+struct FloatWindows {
+  using In = float;
+  using Inputs = float;
+  using Weight = float;
+  using Out = float;
+  typedef typename Floats::Type Vector;
+  typedef Vector Outs;
+  static constexpr size_t kAtOnce = 1;
+  struct End {
+    const float* bias;  // whole vectors
+    float low, high;
+  };
+
+  FCP_KERNEL static void load(const float* at, float* x) { *x = *at; }
+  FCP_KERNEL static void add(const float* x, const Vector* w, Vector* sum) { *sum += *x * *w; }
+  FCP_KERNEL static void finish(const End& end, size_t at, const Vector* sum, Vector* out) {
+    *out = *sum + *floats<Floats>(end.bias + at);
+    activate_floats<Floats, ActivationKind::kClip>({ActivationKind::kClip, end.low, end.high}, out);
+  }
+};
+
+// A convolution whose windows are read where they lie.
+struct DirectConv {
+  const WindowShape& shape;
+  const float* in;
+  bool channels_last;
+  const PackedPanels<float>& filters;
+  FloatRows bias = {};
+  float low = -std::numeric_limits<float>::infinity();
+  float high = std::numeric_limits<float>::infinity();
+  const float* added = nullptr;
+  FusedActivation then = {};  // what is no pair of ends
+  float* out = nullptr;
+};
+
+template <typename Set, typename Floats>
+void walk_band(const DirectConv& conv, size_t band, BandCopy<float>& copy) {
+  using Kernel = FloatWindows<Floats>;
+  const WindowShape& shape = conv.shape;
+  const size_t image = band / shape.bands(), outputs = conv.filters.outputs();
+  const auto [first, last] = shape.band(band % shape.bands());
+  const size_t numbers = count_of(shape.out_width) * outputs;  // of a row
+  size_t at = (image * count_of(shape.out_height) + count_of(first)) * numbers;
+  WindowRow<Kernel> row = {copy.copy(conv.in + image * shape.image(), first, last),
+                           shape.stride_x * shape.channels,
+                           shape.step_y * shape.band_row(),
+                           count_of(shape.kernel_y),
+                           count_of(shape.kernel_x * shape.channels),
+                           conv.out + at,
+                           outputs,
+                           count_of(last - first) * numbers};
+  for (ptrdiff_t y = first; y < last; ++y, at += numbers) {
+    WindowWalk<Set, Kernel>::walk(row, count_of(shape.out_width), conv.filters.numbers(),
+                                  {conv.bias.data(), conv.low, conv.high});
+    if (conv.added != nullptr || conv.then.kind != ActivationKind::kNone) {
+      const float* added = conv.added == nullptr ? nullptr : conv.added + at;
+      epilogue_rows(conv.then, {row.out, added, row.out, 1, numbers, 0});
+    }
+    row.at += shape.stride_y * shape.band_row();
+    row.out += numbers;
+    row.room -= numbers;
+  }
+}
+
+void walk_bands(const DirectConv& conv, size_t images) {
+  const WindowShape& shape = conv.shape;
+  const size_t bands = images * shape.bands();
+  const double work = static_cast<double>(shape.band_rows() * shape.out_width) *
+                      static_cast<double>(conv.filters.inputs() * conv.filters.outputs());
+  const int width = simd_width();
+  const auto walk = width == 512   ? walk_band<WindowsAvx512, Floats16>
+                    : width == 256 ? walk_band<WindowsAvx2, Floats8>
+                                   : walk_band<WindowsPlain, Floats4>;
+  parallel_rows(bands, static_cast<size_t>(kDenseThreadWork / work) + 1,
+                static_cast<size_t>(at::get_num_threads()), [&](size_t begin, size_t end) {
+                  BandCopy<float> copy(shape, conv.channels_last, 0);
+                  for (size_t band = begin; band < end; ++band) walk(conv, band, copy);
+                });
+}
+
+DirectConv direct_conv(const WindowShape& shape, const torch::Tensor& in,
+                       const PackedPanels<float>& filters, const torch::Tensor& bias,
+                       const torch::Tensor& added, const FusedActivation& activation,
+                       torch::Tensor& out) {
+  DirectConv conv = {shape, in.data_ptr<float>(), !in.is_contiguous(), filters};
+  conv.bias.resize(padded(filters.outputs()));
+  if (bias.defined()) std::copy_n(bias.data_ptr<float>(), bias.numel(), conv.bias.data());
+  conv.added = added.defined() ? added.data_ptr<float>() : nullptr;
+  conv.out = out.data_ptr<float>();
+  if (conv.added == nullptr && activation.kind == ActivationKind::kRelu) {
+    conv.low = 0;
+  } else if (conv.added == nullptr && activation.kind == ActivationKind::kClip) {
+    conv.low = activation.first;
+    conv.high = activation.second;
+  } else {
+    conv.then = activation;
+  }
+  return conv;
+}
+
+// Windows of few numbers, or of pieces that would be short.
+bool reads_in_place(const WindowShape& shape) {
+  constexpr size_t kFewChannels = 16, kFewProducts = 320;
+  const size_t channels = count_of(shape.channels);
+  return shape.step_x == 1 && (channels < kFewChannels || shape.taps() * channels <= kFewProducts);
+}
 
 }  // namespace
 
@@ -159,14 +199,21 @@ bool is_dense(const torch::Tensor& x, const torch::Tensor& w, const ConvPlan& pl
 torch::Tensor dense_conv(const torch::Tensor& x, const torch::Tensor& w, const torch::Tensor& bias,
                          const ConvPlan& plan, PackedCache& cache, const Epilogue& epilogue) {
   const auto last = at::MemoryFormat::ChannelsLast;
-  const torch::Tensor in = x.contiguous(last);
   torch::Tensor out =
       torch::empty({x.size(0), w.size(0), plan.places[0], plan.places[1]}, x.options(), last);
   if (out.numel() == 0) return out;
   const torch::Tensor added =
       epilogue.added.defined() ? epilogue.added.contiguous(last) : torch::Tensor();
   const std::shared_ptr<const PackedMatrix> filters = cache.packed_filters(w);
-  const WindowShape shape(x, w, plan);
+  const WindowShape shape(x, w.sizes().slice(2), plan);
+  if (reads_in_place(shape)) {
+    const bool in_order = x.is_contiguous();
+    const torch::Tensor in = in_order ? x : x.contiguous(last);
+    walk_bands(direct_conv(shape, in, filters->floats, bias, added, epilogue.activation, out),
+               count_of(x.size(0)));
+    return out;
+  }
+  const torch::Tensor in = x.contiguous(last);
   const size_t windows = shape.places() * count_of(x.size(0)), outputs = count_of(w.size(0));
   const double work =
       static_cast<double>(w.numel()) * static_cast<double>(std::min(windows, kPlacesAtOnce));

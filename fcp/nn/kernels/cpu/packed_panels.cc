@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 
 #include "fcp/nn/kernels/cpu/packed_product.h"
 
@@ -66,5 +67,6 @@ void PackedPanels<Number>::pack(const MatrixView<const Number>& b) {
 
 template class PackedPanels<float>;
 template class PackedPanels<double>;
+template class PackedPanels<int32_t>;
 
 }  // namespace fcp

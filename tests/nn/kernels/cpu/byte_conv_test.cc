@@ -1,0 +1,163 @@
+// Convolutions and products of bytes against sums of whole numbers in double precision, which are
+// exact.
+#include "fcp/nn/kernels/cpu/byte_conv.h"
+
+#include <array>
+#include <limits>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+namespace fcp {
+namespace {
+
+struct ByteCase {
+  int64_t channels, filters, side, kernel, stride, dilation, pad;  // dilation of rows alone
+};
+const std::vector<ByteCase> kByteCases = {
+    {1, 16, 28, 3, 1, 1, 1}, {3, 6, 17, 5, 2, 1, 2},  {16, 33, 7, 3, 1, 1, 1},
+    {5, 1, 9, 2, 3, 1, 0},   {64, 70, 8, 1, 2, 1, 0}, {7, 130, 6, 3, 1, 2, 2},
+    {2, 48, 1, 1, 1, 1, 0},  {9, 15, 30, 7, 4, 1, 3}, {300, 17, 4, 3, 1, 1, 1},
+};
+
+torch::Tensor random_bytes(at::IntArrayRef shape, torch::ScalarType type) {
+  return type == torch::kByte ? torch::randint(0, 256, shape).to(type)
+                              : torch::randint(-128, 128, shape).to(type);
+}
+
+ConvPlan plan_of(const ByteCase& each) {
+  const auto places = [&](int64_t dilation) {
+    return (each.side + 2 * each.pad - (each.kernel - 1) * dilation - 1) / each.stride + 1;
+  };
+  const auto both = [](int64_t n) { return std::vector<int64_t>(2, n); };
+  return {both(each.stride),
+          {each.dilation, 1},
+          both(each.pad),
+          both(each.pad),
+          {places(each.dilation), places(1)},
+          1};
+}
+
+torch::Tensor exact_sums(const ByteCase& each, const torch::Tensor& x, int32_t x_zero,
+                         const torch::Tensor& w, const torch::Tensor& zero) {
+  const std::vector<int64_t> strides(2, each.stride), dilations = {each.dilation, 1},
+                                                      pads(2, each.pad), none(2, 0);
+  return torch::convolution(x.to(torch::kDouble) - x_zero,
+                            w.to(torch::kDouble) - zero.to(torch::kDouble).view({-1, 1, 1, 1}), {},
+                            strides, pads, dilations, /*transposed=*/false, none, 1);
+}
+
+torch::Tensor per_filter(const std::vector<float>& numbers) {
+  return torch::tensor(numbers).view({1, -1, 1, 1});
+}
+
+ByteEnd random_end(int64_t filters, bool shifts) {
+  ByteEnd end;
+  for (int64_t i = 0; i < filters; ++i) {
+    end.bias.push_back(static_cast<int32_t>(torch::randint(-5000, 5000, {1}).item<int64_t>()));
+    end.scale.push_back(torch::rand({1}).item<float>() * 0.01f + 1e-4f);
+    if (shifts) end.shift.push_back(torch::randn({1}).item<float>());
+  }
+  end.low = -std::numeric_limits<float>::infinity();
+  end.high = std::numeric_limits<float>::infinity();
+  return end;
+}
+
+// What becomes of exact sums, in single precision as the kernel does it.
+torch::Tensor finished(const torch::Tensor& sums, const ByteEnd& end) {
+  const torch::Tensor bias = torch::tensor(end.bias).view({1, -1, 1, 1});
+  torch::Tensor y = (sums + bias).to(torch::kFloat) * per_filter(end.scale);
+  if (!end.shift.empty()) y = y + per_filter(end.shift);
+  if (end.type == torch::kFloat) return y.clamp(end.low, end.high);
+  return (torch::round(y / end.step) + end.zero).clamp(end.low, end.high).to(end.type);
+}
+
+TEST(ByteConv, EqualsSumsOfWholeNumbers) {
+  torch::manual_seed(1);
+  for (const ByteCase& each : kByteCases) {
+    for (const auto type : {torch::kByte, torch::kChar}) {
+      const torch::Tensor x = random_bytes({3, each.channels, each.side, each.side}, type);
+      const torch::Tensor w =
+          random_bytes({each.filters, each.channels, each.kernel, each.kernel}, torch::kChar);
+      const torch::Tensor zero = torch::zeros({1}, torch::kChar);
+      const int32_t x_zero = type == torch::kByte ? 77 : -9;
+      const auto filters = make_byte_filters(w, {});
+      ASSERT_NE(filters, nullptr);
+      const ConvPlan plan = plan_of(each);
+      const torch::Tensor sums = exact_sums(each, x, x_zero, w, zero);
+      ByteEnd end = random_end(each.filters, /*shifts=*/false);
+      const torch::Tensor y = byte_conv(x, x_zero, *filters, plan, end);
+      ASSERT_EQ(y.sizes(), sums.sizes());
+      EXPECT_TRUE(torch::equal(y, finished(sums, end))) << w.sizes();
+      end.type = torch::kByte;
+      end.zero = 31;
+      end.low = 31;  // ReLU
+      end.high = 255;
+      const torch::Tensor q = byte_conv(x, x_zero, *filters, plan, end);
+      EXPECT_TRUE(torch::equal(q, finished(sums, end))) << w.sizes();
+      const torch::Tensor last = x.contiguous(at::MemoryFormat::ChannelsLast);
+      EXPECT_TRUE(torch::equal(byte_conv(last, x_zero, *filters, plan, end), q));
+      EXPECT_TRUE(torch::equal(byte_conv(x.narrow(0, 1, 1), x_zero, *filters, plan, end),
+                               q.narrow(0, 1, 1)));
+    }
+  }
+}
+
+// A bias of single precision, and a step of its own; 1e-3 of the results may round to the other
+// side of a half, because the kernel may multiply and add in one.
+TEST(ByteConv, AddsAShiftAndDividesByAStep) {
+  torch::manual_seed(2);
+  const ByteCase each = {6, 20, 12, 3, 1, 1, 1};
+  const torch::Tensor x = random_bytes({2, 6, 12, 12}, torch::kByte);
+  const torch::Tensor w = random_bytes({20, 6, 3, 3}, torch::kByte);
+  const torch::Tensor zero = torch::full({20}, 128, torch::kByte);
+  const auto filters = make_byte_filters(w, zero);
+  ASSERT_NE(filters, nullptr);
+  const torch::Tensor sums = exact_sums(each, x, 3, w, zero);
+  ByteEnd end = random_end(20, /*shifts=*/true);
+  EXPECT_TRUE(torch::allclose(byte_conv(x, 3, *filters, plan_of(each), end), finished(sums, end),
+                              1e-6, 1e-5));
+  end.type = torch::kChar;
+  end.step = 0.37f;
+  end.zero = -4;
+  end.low = -128;
+  end.high = 100;
+  const torch::Tensor off = byte_conv(x, 3, *filters, plan_of(each), end).to(torch::kInt) -
+                            finished(sums, end).to(torch::kInt);
+  EXPECT_LE(off.abs().max().item<int>(), 1);
+  EXPECT_LE(off.abs().to(torch::kFloat).mean().item<float>(), 1e-3);
+}
+
+TEST(ByteProduct, EqualsSumsOfWholeNumbersInAnyBatch) {
+  torch::manual_seed(3);
+  for (const auto& [rows, inputs, outputs] : std::vector<std::array<int64_t, 3>>{
+           {1, 1, 1}, {57, 33, 10}, {130, 64, 100}, {5, 1568, 64}}) {
+    const torch::Tensor x = random_bytes({rows, inputs}, torch::kChar);
+    const torch::Tensor w = random_bytes({outputs, inputs}, torch::kChar);
+    const auto filters = make_byte_filters(w.unsqueeze(2).unsqueeze(3), {});
+    const ByteEnd end = random_end(outputs, /*shifts=*/false);
+    const torch::Tensor sums = torch::matmul(x.to(torch::kDouble) - 5, w.to(torch::kDouble).t());
+    const torch::Tensor expected = finished(sums.unsqueeze(2).unsqueeze(3), end).flatten(1);
+    const torch::Tensor y = byte_product(x, 5, *filters, end);
+    EXPECT_TRUE(torch::equal(y, expected)) << x.sizes();
+    EXPECT_TRUE(torch::equal(byte_product(x.narrow(0, rows - 1, 1), 5, *filters, end),
+                             y.narrow(0, rows - 1, 1)));
+    const int before = at::get_num_threads();
+    at::set_num_threads(2);
+    EXPECT_TRUE(torch::equal(byte_product(x, 5, *filters, end), y));
+    at::set_num_threads(before);
+  }
+}
+
+TEST(ByteFilters, RefusesWhatIsNoSignedByte) {
+  const torch::Tensor w = torch::full({2, 3, 1, 1}, 200, torch::kByte);
+  EXPECT_EQ(make_byte_filters(w, {}), nullptr);
+  EXPECT_NE(make_byte_filters(w, torch::full({2}, 128, torch::kByte)), nullptr);
+  EXPECT_EQ(make_byte_filters(torch::zeros({1, 40000, 1, 1}, torch::kChar), {}), nullptr);
+}
+
+}  // namespace
+}  // namespace fcp

@@ -88,12 +88,13 @@ std::optional<CellFormat> parse_format(std::string_view text) {
 
 bool is_read(ColumnKind kind) {
   return kind == ColumnKind::kNumber || kind == ColumnKind::kCategory ||
-         kind == ColumnKind::kDate || kind == ColumnKind::kBoolean;
+         kind == ColumnKind::kDate || kind == ColumnKind::kBoolean || kind == ColumnKind::kText;
 }
 
 std::string expected_text(ColumnKind kind) {
   if (kind == ColumnKind::kDate) return "a date";
   if (kind == ColumnKind::kBoolean) return "true or false";
+  if (kind == ColumnKind::kText) return "a text";
   return kind == ColumnKind::kCategory ? "a category" : "a number";
 }
 

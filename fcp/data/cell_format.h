@@ -6,8 +6,9 @@
 //   date, date:dmy     fcp/data/date.h: month before day where both could be meant, or day first
 //   boolean            true and false, yes and no, in any case: 1 and 0
 //   category           any text: one feature per category
+//   text               any text: one feature per frequent word (fcp/data/words.h)
 //
-// and of columns that are not read: constant, identifier, text. Tested by
+// and of columns that are not read: constant, identifier. Tested by
 // tests/data/cell_format_test.cc.
 #pragma once
 

@@ -181,8 +181,9 @@ CellFormat ColumnSummary::text_format(std::string& why) const {
     return {.kind = ColumnKind::kIdentifier};
   }
   if (told_apart_ >= kEnoughCells && (all_differ || 2 * distinct() >= told_apart_)) {
-    why = "is free text";
-    return {.kind = ColumnKind::kText};
+    if (many_words) return {.kind = ColumnKind::kText};
+    why = "has too many different short texts";
+    return {.kind = ColumnKind::kIdentifier};
   }
   return {.kind = ColumnKind::kCategory};
 }

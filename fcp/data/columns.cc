@@ -9,6 +9,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/data/number.h"
+#include "fcp/data/words.h"
 
 namespace fcp {
 namespace {
@@ -44,6 +45,7 @@ class ColumnEncoder {
   Found encode(size_t row, const std::string* text, float* out) const {
     const std::string_view cell = text == nullptr ? "" : without_spaces_around(*text);
     if (is_missing(cell) || is_mark(cell)) return encode_missing(row, text == nullptr, out);
+    if (format_.kind == ColumnKind::kText) return encode_words(cell, out);
     if (encoding_.is_category(column_)) return encode_category(cell, out);
     double value = 0;
     if (!parse_cell(cell, format_, value)) {
@@ -76,7 +78,7 @@ class ColumnEncoder {
       fail(where(row), absent ? "is not there" : "is missing",
            "; the network was trained without missing values");
     }
-    if (encoding_.is_category(column_)) {
+    if (has_texts(format_.kind)) {
       std::fill_n(out, width_, 0.f);
     } else {
       *out = encoding_.means[column_];
@@ -103,6 +105,19 @@ class ColumnEncoder {
     }
     if (encoding_.has_other(column_)) out[width_ - 1] = 1;
     return {.unknown = true, .novelty = encoding_.novelty_of(column_, cell)};
+  }
+
+  Found encode_words(std::string_view cell, float* out) const {
+    std::fill_n(out, width_, 0.f);
+    bool any = false;
+    for (const std::string& word : distinct_words(cell)) {
+      const auto place = known_.find(word);
+      if (place == known_.end()) continue;
+      out[place->second] = 1;
+      any = true;
+    }
+    if (!any && encoding_.has_other(column_)) out[width_ - 1] = 1;
+    return {};
   }
 
   const CsvEncoding& encoding_;

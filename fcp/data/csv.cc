@@ -9,6 +9,7 @@
 #include "fcp/base/parallel.h"
 #include "fcp/base/utf8.h"
 #include "fcp/data/number.h"
+#include "fcp/data/words.h"
 
 namespace fcp {
 
@@ -25,7 +26,7 @@ CellFormat CsvEncoding::format(size_t column) const {
 }
 
 size_t CsvEncoding::width_of(size_t column) const {
-  if (!is_category(column)) return 1;
+  if (!has_texts(format(column).kind)) return 1;
   return categories[column].size() + (has_other(column) ? 1 : 0);
 }
 
@@ -57,7 +58,7 @@ void RowNotes::append(const RowNotes& more) {
 std::vector<std::string> CsvEncoding::feature_names() const {
   std::vector<std::string> names;
   for (size_t i = 0; i < columns.size(); ++i) {
-    if (!is_category(i)) names.push_back(columns[i]);
+    if (!has_texts(format(i).kind)) names.push_back(columns[i]);
     for (const std::string& category : categories[i]) names.push_back(columns[i] + "=" + category);
     if (has_other(i)) names.push_back(columns[i] + " (other)");
   }

@@ -50,7 +50,7 @@ struct CsvEncoding {
   std::vector<std::string> columns = {};  // names; without a header their positions as text
   std::vector<size_t> positions = {};     // in the training file
   // In order of first appearance; empty for a column of numbers. Numbers count as text: "1" and
-  // "1.0" are two categories.
+  // "1.0" are two categories. Of a column of text its words.
   std::vector<std::vector<std::string>> categories = {};
   // What a missing number becomes, which may be NaN; empty: missing values are refused. 0 for a
   // categorical column.

@@ -15,6 +15,7 @@
 #include "fcp/base/parallel.h"
 #include "fcp/data/csv.h"
 #include "fcp/data/number.h"
+#include "fcp/data/words.h"
 
 namespace fcp {
 namespace {
@@ -80,7 +81,7 @@ void CsvReader::flag(Novelty novelty, size_t column, std::string* flags) const {
 
 void CsvReader::encode(const CsvCells& row, size_t column, double*& out, std::string* flags) const {
   const CellFormat& format = formats_[column];
-  if (format.kind == ColumnKind::kCategory) {
+  if (has_texts(format.kind)) {
     encode_category(row, column, out, flags);
     out += encoding_.width_of(column);
     return;
@@ -106,6 +107,18 @@ void CsvReader::encode_category(const CsvCells& row, size_t column, double* out,
   const size_t cell = cells_[column];
   const std::string_view text = row.cells()[cell];
   const auto& index = category_index_[column];
+  const bool words = formats_[column].kind == ColumnKind::kText;
+  if (words && !is_missing(text)) {
+    bool known = false;
+    for (const std::string& word : distinct_words(text)) {
+      const auto place = index.find(word);
+      if (place == index.end()) continue;
+      out[place->second] = 1;
+      known = true;
+    }
+    if (!known && encoding_.has_other(column)) out[index.size()] = 1;
+    return;
+  }
   const auto found = index.find(trimmed(text));
   if (found != index.end()) {
     out[found->second] = 1;
@@ -114,7 +127,8 @@ void CsvReader::encode_category(const CsvCells& row, size_t column, double* out,
     if (flags != nullptr) flag(encoding_.novelty_of(column, trimmed(text)), column, flags);
   } else if (encoding_.means.empty()) {
     fail_cell(row, cell, CellProblem::Kind::kMissing,
-              concat("missing value ", in_quotes(text), ", expected a category"));
+              concat("missing value ", in_quotes(text), ", expected ",
+                     expected_text(formats_[column].kind)));
   } else {
     flag(encoding_.novelty_of_missing(column), column, flags);
   }
@@ -238,7 +252,7 @@ bool CsvReader::check_row(TableProblems& problems, CellProblem& first) {
   for (size_t i = 0; i < cells_.size(); ++i) {
     double* out = features.data();
     attempt([&] { encode(row, i, out, nullptr); });
-    if (formats_[i].kind == ColumnKind::kCategory) std::fill(features.begin(), features.end(), 0);
+    if (has_texts(formats_[i].kind)) std::fill(features.begin(), features.end(), 0);
   }
   return good;
 }

@@ -2,7 +2,8 @@
 // are features, their categories and means, and the classes of the target.
 //
 // A category that few rows have teaches nothing: those of fewer than 3 rows (2 in files of fewer
-// than 100), and all but the 64 most frequent, are one category "other".
+// than 100), and all but the 64 most frequent, are one category "other". Of a column of text the 64
+// most frequent words are features, of those that 5 rows and one row in a hundred have.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,6 +14,7 @@
 #include "fcp/base/utf8.h"
 #include "fcp/data/csv.h"
 #include "fcp/data/number.h"
+#include "fcp/data/words.h"
 
 namespace fcp {
 namespace {
@@ -20,6 +22,7 @@ namespace {
 constexpr size_t kMostKept = 64;        // categories of a column
 constexpr size_t kMostCounted = 20000;  // distinct texts of a column; beyond, they are rare
 constexpr size_t kMostRare = 2000;      // that are told from categories of no training row
+constexpr size_t kMostWords = 64, kFewestWordRows = 5, kWordRowsPart = 100;
 constexpr size_t kMostClasses = 1000;
 constexpr char kOtherClass[] = "(other)";
 
@@ -65,6 +68,19 @@ struct CategoryCounts {
     std::sort(facts.rare.begin(), facts.rare.end());
     facts.more = facts.more || overflow;
     other = overflow || names.size() < counts.size();
+    return names;
+  }
+
+  // The words that are kept, the most frequent first.
+  std::vector<std::string> kept_words(size_t rows) const {
+    std::vector<std::pair<std::string, size_t>> frequent = counts;
+    const size_t least = std::max(kFewestWordRows, rows / kWordRowsPart);
+    std::erase_if(frequent, [&](const auto& word) { return word.second < least; });
+    std::stable_sort(frequent.begin(), frequent.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    frequent.resize(std::min(frequent.size(), kMostWords));
+    std::vector<std::string> names;
+    for (auto& [word, count] : frequent) names.push_back(std::move(word));
     return names;
   }
 };
@@ -155,10 +171,14 @@ void CsvReader::learn_typed(const CsvOptions& options) {
       const std::string_view cell = records_.cells()[cells_[i]];
       double value = 0;
       if (is_missing(cell)) {
-        missing = missing || formats_[i].kind != ColumnKind::kCategory;
+        missing = missing || !has_texts(formats_[i].kind);
         facts[i].missing = true;
       } else if (formats_[i].kind == ColumnKind::kCategory) {
         if (is_utf8(cell)) categories[i].add(trimmed(cell));
+      } else if (formats_[i].kind == ColumnKind::kText) {
+        for (std::string& word : distinct_words(is_utf8(cell) ? cell : std::string_view())) {
+          categories[i].add(std::move(word));
+        }
       } else if (parse_cell(cell, formats_[i], value) && std::isfinite(value)) {
         sums[i] += value;
         ++found[i];
@@ -172,16 +192,20 @@ void CsvReader::learn_typed(const CsvOptions& options) {
   encoding_.others.resize(count);
   const bool keep = options.keep_missing && missing && !options.impute;
   for (size_t i = 0; i < count; ++i) {
-    const bool category = formats_[i].kind == ColumnKind::kCategory;
+    const bool words = formats_[i].kind == ColumnKind::kText, texts = has_texts(formats_[i].kind);
     bool other = false;
-    if (category) encoding_.categories[i] = categories[i].kept(rows, other, facts[i]);
-    encoding_.others[i] = other || (category && encoding_.categories[i].empty());
+    if (words) {
+      encoding_.categories[i] = categories[i].kept_words(rows);
+    } else if (texts) {
+      encoding_.categories[i] = categories[i].kept(rows, other, facts[i]);
+    }
+    encoding_.others[i] = other || (texts && encoding_.categories[i].empty());
     const double mean = found[i] == 0 ? 0 : sums[i] / static_cast<double>(found[i]);
-    encoding_.means.push_back(category ? 0
-                              : keep   ? std::numeric_limits<float>::quiet_NaN()
-                                       : static_cast<float>(mean));
-    if (!category) encoding_.typical.push_back(static_cast<float>(mean));
-    double rest = category && rows > 0 ? 1 : 0;
+    encoding_.means.push_back(texts  ? 0
+                              : keep ? std::numeric_limits<float>::quiet_NaN()
+                                     : static_cast<float>(mean));
+    if (!texts) encoding_.typical.push_back(static_cast<float>(mean));
+    double rest = texts && rows > 0 ? 1 : 0;
     for (const std::string& name : encoding_.categories[i]) {
       const double share = categories[i].share(name, rows);
       encoding_.typical.push_back(static_cast<float>(share));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
+#include "fcp/data/words.h"
 
 namespace fcp {
 namespace {
@@ -25,7 +26,7 @@ bool is_consistent(const CsvEncoding& encoding) {
   for (size_t i = 0; i < columns; ++i) {
     const bool features = is_read(encoding.format(i).kind) && encoding.width_of(i) > 0;
     const bool more = !encoding.categories[i].empty() || encoding.has_other(i);
-    if (!features || (!encoding.is_category(i) && more)) return false;
+    if (!features || (!has_texts(encoding.format(i).kind) && more)) return false;
   }
   if (!encoding.typical.empty() && encoding.typical.size() != encoding.feature_count())
     return false;

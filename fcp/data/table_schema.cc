@@ -100,6 +100,10 @@ TableSchema find_schema(const std::string& path, const std::string& target,
     if (!column.target && !column.dropped && !is_read(column.format.kind)) {
       schema.notes.push_back(note_of(column));
     }
+    if (!column.target && !column.dropped && column.format.kind == ColumnKind::kText) {
+      schema.notes.push_back(concat("column ", in_quotes(column.name),
+                                    " is free text: read by its most frequent words (text)"));
+    }
   }
   return schema;
 }

@@ -107,6 +107,7 @@ MadeRows train_and_calibrate(const MadeFrom& from, TabularOptions train, const D
   TableRows training(from.source, from.all, split.training),
       calibration(from.source, from.all, split.calibration);
   train.groups = take_groups(split.groups, split.training);
+  narrow_layers(split.training.size(), train);
   const TabularResult trained = train_table(training, train, /*heads=*/true, context);
   result.holdout = trained.error;
   CalibrateSettings settings;

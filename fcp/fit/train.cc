@@ -124,6 +124,12 @@ Rows read_exact_targets(RowSource& source) {
   return all;
 }
 
+void narrow_layers(size_t rows, TabularOptions& options) {
+  constexpr size_t kFewRows = 2500;
+  if (rows >= kFewRows) return;
+  for (int64_t& width : options.layers) width = std::max<int64_t>(1, width / 2);
+}
+
 std::string ensemble_text(int64_t networks, const std::vector<double>& share, bool log) {
   const std::string text = concat(networks, networks == 1 ? " network" : " networks");
   const char* scale = log ? ", of the target's logarithm" : "";
@@ -184,11 +190,7 @@ CrossFit train_crossed_table(RowSource& source, const TabularOptions& options, i
   TabularOptions own = options;
   describe_columns(source, own);
   learned.settle(own);
-  // Ten ensembles are trained: of few rows half the usual widths learn as much in half the time.
-  constexpr size_t kFewRows = 1000;
-  if (rows.x.rows() < kFewRows) {
-    for (int64_t& width : own.layers) width = std::max<int64_t>(1, width / 2);
-  }
+  narrow_layers(rows.x.rows(), own);
   CrossFit result = train_crossed(rows.x, learned.y, own, folds, [&](int64_t fold) {
     stage.advance(1, [&] { return concat("fold ", fold + 1, " of ", folds); });
   });

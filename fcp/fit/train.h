@@ -33,6 +33,9 @@ TabularResult train_table(RowSource& source, const TabularOptions& options, bool
 CrossFit train_crossed_table(RowSource& source, const TabularOptions& options, int64_t folds,
                              const Context& context);
 
+// Halves the layers where rows are few, of which half the usual widths learn as much.
+void narrow_layers(size_t rows, TabularOptions& options);
+
 // "5 networks and boosted trees of weight 0.6, of the target's logarithm": what an ensemble is made
 // of; `share`: of the trees.
 std::string ensemble_text(int64_t networks, const std::vector<double>& share, bool log);

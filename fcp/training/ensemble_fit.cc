@@ -63,8 +63,10 @@ class StackRun {
         options_(options),
         plan_(plan),
         fit_(fit),
-        stack_(fit.shape,
-               initial_stack(fit.shape, seeds_of(plan.weights, networks)).to(x.device())),
+        stack_(fit.shape, (options.start.defined()
+                               ? options.start.index_select(0, index_tensor(networks))
+                               : initial_stack(fit.shape, seeds_of(plan.weights, networks)))
+                              .to(x.device())),
         adam_(stack_.parameters(), fit.shape.inputs, kScaleFactor),
         best_(stack_.parameters().clone()),
         best_loss_(networks.size(), std::numeric_limits<double>::infinity()),
@@ -79,6 +81,10 @@ class StackRun {
     masks_.emplace(options.dropout, stack_.networks() * plan.batch * widest,
                    plan.masks[static_cast<size_t>(networks_[0])], x.device());
     holdout_ = holdout_block();
+    if (options.start.defined()) {
+      const torch::Tensor held = holdout_losses().to(torch::kCPU, torch::kDouble);
+      best_loss_.assign(held.data_ptr<double>(), held.data_ptr<double>() + held.numel());
+    }
   }
 
   void run(FitReport& report) {

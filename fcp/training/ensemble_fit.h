@@ -38,11 +38,12 @@ struct EnsembleFitOptions {
   int64_t patience = 24;
   uint64_t seed = 0;
   torch::Tensor row_weight{};  // [rows], of the loss, on the device of x; undefined: all 1
+  torch::Tensor start{};       // [S, P], weights to begin with; undefined: drawn by the seed
 };
 
 // Losses in the scale of training, one per epoch that the network took part in.
 struct FitCurve {
-  int64_t best_epoch = 0;  // from 1
+  int64_t best_epoch = 0;  // from 1; 0 where none was better than the weights to begin with
   std::vector<double> training_loss;
   std::vector<double> holdout_loss;
 };

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -103,6 +104,93 @@ std::vector<Centre> centres_to_try(const TabularOptions& options, const Array& y
   if (options.centre != Centre::kAuto) return {options.centre};
   if (log || tail_weight(y) < kHeavyTail) return {Centre::kMean};
   return {Centre::kMean, Centre::kMedian};
+}
+
+// Where trees stand beside the networks, these are trained for a quarter of the epochs, and for half
+// of them more where the trees leave them enough weight (tree_members.h). Each cycle ends at a rate
+// of 0, so that a network is whole after either.
+class TwoCycles {
+ public:
+  TwoCycles(const TabularOptions& options, const EnsembleFitOptions& whole,
+            const EnsembleProgress& progress)
+      : whole_(whole), progress_(progress) {
+    const bool trees = options.trees && options.loss != Loss::kQuantile && can_boost();
+    if (!trees || options.epochs > 0) return;
+    first_epochs_ = (whole.epochs + 3) / 4;
+    whole_.epochs = first_epochs_ + whole.epochs / 2;
+  }
+
+  bool two() const { return first_epochs_ > 0; }
+  int64_t epochs() const { return whole_.epochs; }
+  EnsembleFitOptions first() const { return two() ? cycle(first_epochs_) : whole_; }
+  EnsembleFitOptions second(const EnsembleFit& before) const {
+    EnsembleFitOptions options = cycle(whole_.epochs - first_epochs_);
+    options.start = before.parameters;
+    options.seed = whole_.seed + 1;
+    return options;
+  }
+
+  EnsembleProgress progress_of_first() {
+    if (!progress_ || !two()) return progress_;
+    return [this](EnsembleStep step) {
+      done_ = step.step;
+      const double all = static_cast<double>(whole_.epochs) / static_cast<double>(first_epochs_);
+      steps_ = static_cast<int64_t>(all * static_cast<double>(step.steps));
+      step.seconds_left *= static_cast<double>(steps_ - step.step) /
+                           static_cast<double>(std::max<int64_t>(step.steps - step.step, 1));
+      step.epochs = whole_.epochs;
+      step.steps = steps_;
+      progress_(step);
+    };
+  }
+  EnsembleProgress progress_of_second() const {
+    if (!progress_) return progress_;
+    return [this, done = done_](EnsembleStep step) {
+      step.step += done;
+      step.steps = std::max(steps_, done + step.steps);
+      step.epoch += first_epochs_;
+      step.epochs = whole_.epochs;
+      progress_(step);
+    };
+  }
+
+ private:
+  EnsembleFitOptions cycle(int64_t epochs) const {
+    EnsembleFitOptions options = whole_;
+    options.epochs = epochs;
+    options.patience = std::max<int64_t>(10, epochs * whole_.patience / whole_.epochs);
+    return options;
+  }
+
+  EnsembleFitOptions whole_;
+  const EnsembleProgress& progress_;
+  int64_t first_epochs_ = 0, done_ = 0, steps_ = 0;
+};
+
+void keep_networks(EnsembleFit& fit, const std::vector<int64_t>& networks) {
+  fit.parameters = fit.parameters.index_select(0, torch::tensor(networks, torch::kLong));
+  std::vector<FitCurve> curves;
+  for (const int64_t network : networks) {
+    curves.push_back(fit.curves[static_cast<size_t>(network)]);
+  }
+  fit.curves = std::move(curves);
+}
+
+// The epochs of the first cycle in front of those of the second.
+void join_curves(const EnsembleFit& first, EnsembleFit& second) {
+  for (size_t e = 0; e < second.curves.size(); ++e) {
+    FitCurve joined = first.curves[e];
+    const FitCurve& more = second.curves[e];
+    if (more.best_epoch > 0) {
+      joined.best_epoch = static_cast<int64_t>(joined.holdout_loss.size()) + more.best_epoch;
+    }
+    const auto append = [](std::vector<double>& to, const std::vector<double>& from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    append(joined.training_loss, more.training_loss);
+    append(joined.holdout_loss, more.holdout_loss);
+    second.curves[e] = std::move(joined);
+  }
 }
 
 void check_row_weights(const std::vector<double>& weights, size_t rows) {
@@ -266,10 +354,10 @@ torch::Tensor unseen_outputs(const EnsembleFit& fit, const std::vector<int64_t>&
 }
 
 // Boosted members beside these networks, where they are wanted and help.
-TreeMembers add_trees(const EnsembleFit& fit, const std::vector<int64_t>& networks, const Array& x,
-                      const InputEncoding& encoding, const TabularData& data,
-                      const std::vector<FitRows>& rows, const TabularOptions& options,
-                      const OutputScaling& scaling, Centre centre, uint64_t seed) {
+TreeMembers add_trees(const torch::Tensor& unseen, const Array& x, const InputEncoding& encoding,
+                      const TabularData& data, const std::vector<FitRows>& rows,
+                      const TabularOptions& options, Centre centre, uint64_t seed,
+                      const std::function<torch::Tensor()>& train_on) {
   if (!options.trees || options.loss == Loss::kQuantile) return {};
   const bool labels = options.loss == Loss::kCrossEntropy;
   const Array all = with_calendar(encoding, x);
@@ -283,9 +371,8 @@ TreeMembers add_trees(const EnsembleFit& fit, const std::vector<int64_t>& networ
                        .categories = options.categories,
                        .row_weight = data.weight,
                        .groups = &options.groups};
-  TreeMembers trees =
-      fit_tree_members(known, rows, unseen_outputs(fit, networks, data, rows, scaling.columns),
-                       {.heads = options.heads, .seed = seed});
+  TreeMembers trees = fit_tree_members(
+      known, rows, unseen, {.heads = options.heads, .seed = seed, .train_on = train_on});
   return trees.used() ? trees : TreeMembers{};
 }
 
@@ -428,7 +515,9 @@ TabularResult train_tabular(const Array& x, const Array& y, const TabularOptions
   std::vector<FitRows> all;
   for (size_t i = 0; i < centres.size(); ++i) all.insert(all.end(), rows.begin(), rows.end());
   const StackLoss loss = make_stack_loss(options, data, centres);
-  const EnsembleFit fit = fit_ensemble(data.x, data.y, all, loss, data.outputs, fitting, progress);
+  TwoCycles cycles(options, fitting, progress);
+  EnsembleFit fit = fit_ensemble(data.x, data.y, all, loss, data.outputs, cycles.first(),
+                                 cycles.progress_of_first());
 
   const size_t chosen = choose_centre(fit, data, rows, centres);
   std::vector<int64_t> networks(rows.size());
@@ -436,12 +525,25 @@ TabularResult train_tabular(const Array& x, const Array& y, const TabularOptions
   const OutputScaling scaling = output_scaling(data, options.loss, centres[chosen]);
   TabularResult result;
   result.centre = centres[chosen];
-  result.epochs = fitting.epochs;
+  result.epochs = cycles.epochs();
+  const auto unseen = [&] { return unseen_outputs(fit, networks, data, rows, scaling.columns); };
+  std::function<torch::Tensor()> train_on;
+  if (cycles.two()) {
+    train_on = [&] {
+      EnsembleFit first = std::exchange(fit, {});
+      keep_networks(first, networks);
+      std::iota(networks.begin(), networks.end(), 0);
+      fit = fit_ensemble(data.x, data.y, rows, make_stack_loss(options, data, {centres[chosen]}),
+                         data.outputs, cycles.second(first), cycles.progress_of_second());
+      join_curves(first, fit);
+      return unseen();
+    };
+  }
+  const TreeMembers trees = add_trees(unseen(), x, encoding, data, rows, options, centres[chosen],
+                                      seeds.bits(), train_on);
   for (const int64_t network : networks) {
     result.curves.push_back(fit.curves[static_cast<size_t>(network)]);
   }
-  const TreeMembers trees = add_trees(fit, networks, x, encoding, data, rows, options, scaling,
-                                      centres[chosen], seeds.bits());
   result.tree_share = trees.share;
   result.log_target = scaling.log;
   result.graph = export_ensemble(fit, networks, encoding, scaling, options.loss, trees);

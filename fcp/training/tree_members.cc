@@ -27,7 +27,8 @@ constexpr double kMostWork = 6e8;  // of a member
 constexpr double kSplitRows = 31 * 512;
 constexpr int64_t kMostRounds = 1000, kUsefulRounds = 300;
 constexpr int64_t kPilotRounds = 12;
-constexpr size_t kFewestRows = 40;  // of a member's training
+constexpr size_t kFewestRows = 40;      // of a member's training
+constexpr double kWorthTraining = 0.2;  // weight of networks that are trained on
 
 int64_t affordable_rounds(int64_t columns, int64_t rows, int64_t outputs) {
   const double round =
@@ -364,9 +365,13 @@ torch::Tensor tree_answer_matrix(int64_t outputs, int64_t targets) {
 }
 
 TreeMembers fit_tree_members(const TreeData& data, const std::vector<FitRows>& rows,
-                             const torch::Tensor& networks, const TreeMemberOptions& options) {
+                             const torch::Tensor& half_trained, const TreeMemberOptions& options) {
   TreeMembers made;
-  if (!worth_trying(data, rows)) return made;
+  torch::Tensor networks = half_trained;
+  if (!worth_trying(data, rows)) {
+    if (options.train_on) options.train_on();
+    return made;
+  }
   const torch::NoGradGuard no_gradients;
   Random seeds(options.seed);
   const torch::Tensor targets = statistic_targets(data).contiguous();
@@ -388,6 +393,11 @@ TreeMembers fit_tree_members(const TreeData& data, const std::vector<FitRows>& r
   const torch::Tensor answers =
       made.out_of_fold.matmul(tree_answer_matrix(made.answers.outputs, networks.size(1)));
   made.share = choose_shares(data, networks, answers, known);
+  const double least = *std::min_element(made.share.begin(), made.share.end());
+  if (options.train_on && 1 - least >= kWorthTraining) {
+    networks = options.train_on();
+    made.share = choose_shares(data, networks, answers, known);
+  }
   made.without_networks = !options.heads && std::all_of(made.share.begin(), made.share.end(),
                                                         [](double w) { return w == 1; });
   const bool all_known = known.numel() == data.y.size(0);

@@ -7,6 +7,7 @@
 //
 // The prediction is (1 − w) network + w trees, for each target the w of 0, 0.05, …, 1 that has the
 // least out-of-fold loss of its centre: squared error, absolute error, or cross-entropy of logits.
+// Networks may come half trained: where w leaves them enough weight, they are trained on.
 //
 // Where heads will be fitted, a second booster learns log |residual of the mix| of the rows of its
 // member, out of fold too: what trees see of the spread.
@@ -18,6 +19,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include <torch/types.h>
@@ -75,10 +77,12 @@ struct TreeMemberOptions {
   uint64_t seed = 0;
   int64_t rounds = 1000;  // of the answers, at most
   double rate = 0.05;
+  // Trains the networks on and returns what they then say; empty: they are trained.
+  std::function<torch::Tensor()> train_on{};
 };
 
 // `networks` [N, outputs] is what network e says of the rows that it has not seen, in the scale of
-// learning: K centres, or logits. Without XGBoost, or where trees would cost too much, the result
+// learning: K centres, or logits; by them trees learn nothing, but w is chosen. Without XGBoost, or where trees would cost too much, the result
 // is not used().
 TreeMembers fit_tree_members(const TreeData& data, const std::vector<FitRows>& rows,
                              const torch::Tensor& networks, const TreeMemberOptions& options);

@@ -18,7 +18,7 @@ import json
 import math
 import re
 import warnings
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
 import onnxruntime
@@ -280,6 +280,12 @@ FORMATS: Dict[str, Tuple[str, Callable[[str], Optional[float]]]] = {
 }
 
 
+def _words(text: str) -> Set[str]:
+    """The words of a cell of free text, capitals of ASCII as small letters."""
+    found = re.findall(rb"[0-9A-Za-z\x80-\xff]+", text.encode("utf-8", "surrogatepass"))
+    return {word.lower().decode("utf-8", "surrogatepass") for word in found}
+
+
 def _cell(value: Any) -> str:
     """A value as it stands in a file; of a missing one nothing."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
@@ -305,9 +311,10 @@ class _Column:
         if means:
             self.mean = math.nan if means[i] is None else float(np.float32(means[i]))
         self.typed = bool(formats)
-        if self.format != "category" and self.format not in FORMATS:
+        texts = self.format in ("category", "text")
+        if not texts and self.format not in FORMATS:
             raise Error(f"column '{self.name}': the format '{self.format}' is not known")
-        self.width = 1 if self.format != "category" else len(self.categories) + self.other
+        self.width = len(self.categories) + self.other if texts else 1
 
     def row(self, text: str, where: str, present: bool) -> Tuple[List[float], str]:
         """The features of one cell, and what is odd about it: "unknown", "missing" or nothing."""
@@ -317,12 +324,19 @@ class _Column:
                 f"{where}, column '{self.name}': {'is missing' if present else 'is not there'}; "
                 "the network was trained without missing values"
             )
-        if self.format != "category":
+        if self.format in FORMATS:
             if not missing:
                 return [self._number(text, where)], ""
             assert self.mean is not None
             return [self.mean], "missing" if self.typed and not math.isnan(self.mean) else ""
         features = [0.0] * self.width
+        if self.format == "text":
+            words = set() if missing else _words(text)
+            for j, word in enumerate(self.categories):
+                features[j] = float(word in words)
+            if self.other and not missing and not any(features):
+                features[-1] = 1.0
+            return features, ""
         if text in self.categories:
             features[self.categories.index(text)] = 1.0
         elif not missing and self.other:

@@ -74,6 +74,18 @@ TEST(Columns, AreEncodedLikeARowOfTheFile) {
   EXPECT_FALSE(accepts_missing(encoding));
 }
 
+TEST(Columns, FreeTextIsReadByItsWords) {
+  CsvEncoding encoding = encoding_of({0, 0});
+  encoding.formats = {{}, {.kind = ColumnKind::kText}};
+  const auto words = [&](const std::string& text) {
+    return encoded(encoding, Cells{{"age", "1"}, {"region", text}}).features;
+  };
+  EXPECT_THAT(words("from the SOUTH to the north"), ElementsAre(1, 1, 1));
+  EXPECT_THAT(words("south-west"), ElementsAre(1, 0, 1));
+  EXPECT_THAT(words("southwest"), ElementsAre(1, 0, 0));
+  EXPECT_THAT(words(""), ElementsAre(1, 0, 0));
+}
+
 TEST(Columns, MissingValuesAreRefusedImputedOrKept) {
   EXPECT_EQ(complaint_of(encoding_of({}), {{"region", "north"}}),
             "row 0, column 'age': is not there; the network was trained without missing values");

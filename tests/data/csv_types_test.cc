@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fcp/base/error.h"
 #include "fcp/data/csv.h"
 #include "fcp/data/encoding_text.h"
 
@@ -47,6 +48,33 @@ class CsvTypes : public ::testing::Test {
   std::vector<std::string> warnings_;
   RowNotes notes_;
 };
+
+// Free text becomes its frequent words, which other files are read by.
+TEST_F(CsvTypes, ReadsFreeTextByItsWords) {
+  std::string text = "note,y\n";
+  for (int i = 0; i < 12; ++i) {
+    text += concat("\"Item ", i, i % 2 == 0 ? ": Fine" : ": worn", i < 4 ? ", RARE" : "", "\",", i,
+                   "\n");
+  }
+  const Array x = learn(text, "y", {.types = {{"note", "text"}}});
+  EXPECT_THAT(encoding_.feature_names(), ElementsAre("note=item", "note=fine", "note=worn"))
+      << "of 5 rows at least, the most frequent first";
+  EXPECT_EQ(x.shape, (std::vector<int64_t>{12, 3}));
+  EXPECT_THAT(x.row(0), ElementsAre(1, 1, 0));
+  EXPECT_THAT(x.row(1), ElementsAre(1, 0, 1));
+  EXPECT_THAT(encoding_.typical, ElementsAre(1, 0.5, 0.5));
+  const Array other = again("note\nworn but fine; FINE\nnew words\n\"\"\n?\n");
+  ASSERT_EQ(other.rows(), 4u);
+  EXPECT_THAT(other.row(0), ElementsAre(0, 1, 1));
+  for (size_t i = 1; i < 4; ++i) EXPECT_THAT(other.row(i), ElementsAre(0, 0, 0));
+  EXPECT_THAT(notes_.flags, ElementsAre("", "", "missing:note", "missing:note"));
+}
+
+TEST_F(CsvTypes, TextWithoutFrequentWordsIsOneFeature) {
+  const Array x = learn("note,y\na,1\nb,2\n,3\n", "y", {.types = {{"note", "text"}}});
+  EXPECT_THAT(encoding_.feature_names(), ElementsAre("note (other)"));
+  EXPECT_THAT(x.values, ElementsAre(1, 1, 0));
+}
 
 constexpr char kMixed[] =
     "when;color;ok;price;name;y\n"

@@ -30,7 +30,7 @@ except ModuleNotFoundError as error:
 
 COLUMNS = {  # and what a cell of them may be
     "km": "number", "price": "number:point", "weight": "number:comma", "when": "date",
-    "due": "date:dmy", "rush": "boolean", "weather": "category", "grade": "category",
+    "due": "date:dmy", "rush": "boolean", "weather": "category", "grade": "category", "note": "text",
 }  # fmt: skip
 
 
@@ -49,10 +49,11 @@ def cells(rows, seed):
             "rush": chance.choice(["yes", "No"]),
             "weather": chance.choice(["rain", "sun", "snow"]) if i % 97 else f"hail{i}",
             "grade": str(chance.randint(1, 5)),
+            "note": " ".join(chance.choices(["Call", "call,", "BELL?", "né", "2nd floor", f"n{i}"], k=3)),
         }
         row["minutes"] = f"{float(row['km']) * (2 if row['rush'] == 'yes' else 3) + chance.gauss(0, 2):.3f}"
         row["speed"] = "slow" if float(row["minutes"]) > 60 else "fast"
-        for name in ("km", "when", "rush", "weather"):
+        for name in ("km", "when", "rush", "weather", "note"):
             if chance.random() < 0.05:
                 row[name] = chance.choice(["", "NA", " ? "])
         table.append(row)
@@ -201,6 +202,7 @@ class Runtime(networks.Case):
                      "12", "59", "60", "am", "PM", "Z", "+", "utc", ",", "99", "00", "Q", "3"],
             "boolean": ["yes", "No", "TRUE", "false", " ", "t", "0"],
             "category": ["rain", "sun", "snow", " ", "fog", "1", "3", "NA"],
+            "text": ["call", "BELL", "né", "NÉ", "2nd", "floor", " ", ",", "-", "_", "?", "x", "\u00a0"],
         }  # fmt: skip
         pieces["number:comma"] = pieces["number:point"]
         pieces["date:dmy"] = pieces["date"]

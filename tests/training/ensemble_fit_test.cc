@@ -86,6 +86,26 @@ TEST(EnsembleFitTest, StopsWithoutPatienceAndGoesOnWithTheOthers) {
   EXPECT_LT(fit.curves[0].holdout_loss.size(), 40u) << "half of its targets are noise";
 }
 
+TEST(EnsembleFitTest, GoesOnFromGivenWeights) {
+  FitExample example = fit_example(false);
+  const EnsembleFit first = example.run();
+  example.options.start = first.parameters;
+  example.options.rate = 1e-12;
+  example.options.epochs = 2;
+  const EnsembleFit same = example.run();
+  for (int64_t s = 0; s < 2; ++s) {
+    EXPECT_NEAR(holdout_rmse(example, same, s), holdout_rmse(example, first, s), 1e-5);
+  }
+  // Where nothing is better than the start, the start is kept.
+  FitExample noise = fit_example(true);
+  noise.options.start = first.parameters;
+  noise.options.rate = 10;
+  noise.options.epochs = 1;
+  const EnsembleFit kept = noise.run();
+  EXPECT_EQ(kept.curves[0].best_epoch, 0);
+  EXPECT_TRUE(kept.parameters.equal(first.parameters));
+}
+
 TEST(EnsembleFitTest, SameSeedSameBits) {
   FitExample example = fit_example(false);
   example.options.epochs = 3;

@@ -66,6 +66,60 @@ TEST_F(TreeMembersTest, LearnJumps) {
   EXPECT_NEAR(mixed.error.rmse[0], fresh_rmse(mixed.graph, fresh, truth), 0.15);
 }
 
+// Networks come half trained, and are trained on where the trees leave them weight.
+TEST_F(TreeMembersTest, NetworksAreTrainedOnWhereTheyCount) {
+  const Array x = normal_array(600, 3, 1), y = column_of(x, stairs);
+  const torch::Tensor truth = tensor_of(y), nothing = torch::zeros_like(truth);
+  const std::vector<FitRows> rows = deal_rows(600, 3, 0.2, 1);
+  const TreeData data{.x = x, .y = truth, .weight = {}, .categories = {}};
+  int trained = 0;
+  const auto train_on = [&] {
+    ++trained;
+    return truth;
+  };
+  const TreeMemberOptions options{.seed = 1, .train_on = train_on};
+  EXPECT_GT(fit_tree_members(data, rows, nothing, options).share.at(0), 0.9);
+  EXPECT_EQ(trained, 0) << "trees win by far";
+  const torch::Tensor noisy = truth + 0.1 * torch::sin(1000 * tensor_of(x).narrow(1, 0, 1));
+  EXPECT_THAT(fit_tree_members(data, rows, noisy, options).share, testing::ElementsAre(0.0));
+  EXPECT_EQ(trained, 1);
+  // Too few rows for trees.
+  const Array few = normal_array(30, 3, 1), few_y = column_of(few, stairs);
+  const TreeData small{.x = few, .y = tensor_of(few_y), .weight = {}, .categories = {}};
+  EXPECT_FALSE(fit_tree_members(small, deal_rows(30, 3, 0.2, 1), tensor_of(few_y), options).used());
+  EXPECT_EQ(trained, 2) << "networks alone are trained to the end";
+}
+
+// The same by the whole recipe, whose curves and progress tell of one or two cycles.
+TEST_F(TreeMembersTest, TheSecondCycleOfNetworksIsForThoseThatCount) {
+  const Array x = normal_array(400, 3, 1);
+  const Array stripes = column_of(x, [](std::span<const float> row) {
+    return static_cast<int>(std::floor(2 * row[0])) % 2 == 0 ? 1.0 : 0.0;
+  });
+  const Array line =
+      column_of(x, [](std::span<const float> row) { return 3.0 * row[0] - 2 * row[1]; });
+  const auto most_epochs = [&](const Array& y, int64_t width) {
+    TabularOptions options = weak();
+    options.epochs = 0;
+    options.layers = {width};
+    int64_t step = 0, steps = 0;
+    const TabularResult trained = train_tabular(x, y, options, [&](const EnsembleStep& now) {
+      EXPECT_EQ(now.step, step + 1);
+      EXPECT_LE(now.step, now.steps);
+      step = now.step;
+      steps = now.steps;
+    });
+    size_t most = 0;
+    for (const FitCurve& curve : trained.curves) most = std::max(most, curve.holdout_loss.size());
+    EXPECT_LE(static_cast<int64_t>(most), trained.epochs);
+    EXPECT_GE(steps, step);
+    return std::pair(static_cast<int64_t>(most), trained.epochs);
+  };
+  const auto [one_cycle, all] = most_epochs(stripes, 2);
+  EXPECT_LE(one_cycle, (all + 2) / 3);
+  EXPECT_GT(most_epochs(line, 16).first, (all + 2) / 3);
+}
+
 TEST_F(TreeMembersTest, OfNoUseAreNotWritten) {
   const Array x = normal_array(600, 2, 1);
   Random random(4);

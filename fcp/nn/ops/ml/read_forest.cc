@@ -1,7 +1,9 @@
 #include "fcp/nn/ops/ml/read_forest.h"
 
 #include <cmath>
+#include <cstdint>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "fcp/base/error.h"
@@ -35,6 +37,14 @@ void expect_length(size_t found, size_t expected, const std::string& name, const
 
 using NodeKey = std::pair<int64_t, int64_t>;  // tree and node
 
+struct NodeKeyHash {
+  size_t operator()(const NodeKey& key) const {
+    constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;  // consecutive trees lie far apart
+    return static_cast<size_t>(static_cast<uint64_t>(key.first) * kOdd +
+                               static_cast<uint64_t>(key.second));
+  }
+};
+
 }  // namespace
 
 std::vector<double> numbers_or_tensor(OpArguments& arguments, const std::string& name) {
@@ -66,7 +76,8 @@ PlainForest read_forest(OpArguments& arguments, const std::string& votes) {
   if (!missing.empty())
     expect_length(missing.size(), count, "nodes_missing_value_tracks_true", node);
 
-  std::map<NodeKey, size_t> place;
+  std::unordered_map<NodeKey, size_t, NodeKeyHash> place;
+  place.reserve(count);
   PlainForest forest;
   for (size_t i = 0; i < count; ++i) {
     if (!place.emplace(NodeKey(trees[i], ids[i]), i).second) {

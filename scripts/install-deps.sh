@@ -19,7 +19,7 @@ if [ "${1:-}" != program ]; then
     pybind11-dev
     clang clang-format clang-tidy libclang-rt-dev chromium
   )
-  optional+=(python3-venv python3-yaml openssl postgresql prometheus)
+  optional+=(python3-venv python3-yaml openssl postgresql prometheus nodejs)
 fi
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then

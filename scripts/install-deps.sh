@@ -8,12 +8,12 @@ set -euo pipefail
 packages=(
   build-essential cmake ninja-build
   libtorch-dev libonnx-dev libopenblas-dev libprotobuf-dev protobuf-compiler
-  libopenmpi-dev openmpi-bin
   libssl-dev libsqlite3-dev libxxhash-dev zlib1g-dev libjpeg-dev libpng-dev nlohmann-json3-dev libcli11-dev
 )
 optional=(libpq-dev libxgboost-dev)
 if [ "${1:-}" != program ]; then
   packages+=(
+    libopenmpi-dev openmpi-bin
     libgtest-dev libgmock-dev libbenchmark-dev
     python3 python3-dev python3-numpy python3-onnx python3-torch python3-torchvision
     pybind11-dev

@@ -2,7 +2,7 @@
 // verb, completions and the manual page, each as `fcp-core` printed it then. All else is handed to
 // fcp-core, which takes a good part of a second to load libtorch and the libraries that libtorch
 // stands on. It stands beside the launcher, in FCP_CORE_FOLDER from there (libexec/fcp), or, where
-// pip installed both, in the Python package: in its folder for the torch beside that package.
+// pip installed both, in the Python package: in its folder for the torch that is there.
 //
 // Ranks of an MPI job are always handed on: one of them is to speak.
 // Tested by tests/cli/test_start.py.
@@ -50,16 +50,27 @@ int say(std::string_view text) {
   return 0;
 }
 
-// The minor version of the torch in a folder of Python packages, such as 2.15; empty: none is there.
-std::string torch_beside(const std::filesystem::path& site) {
+// The minor version of the torch of Python in `folder`, such as 2.15; empty: none is there.
+std::string torch_in(const std::filesystem::path& folder) {
   constexpr std::string_view kAssigned = "__version__ = '";
-  std::ifstream file(site / "torch" / "version.py");
+  std::ifstream file(folder / "version.py");
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with(kAssigned)) continue;
     const std::string version = line.substr(kAssigned.size());
     return version.substr(0, version.find('.', version.find('.') + 1));
   }
   return "";
+}
+
+// The one that fcp-core in `native` would load: beside its package, or the one it was linked with.
+std::string torch_of(const std::filesystem::path& native, const std::string& minor) {
+  const std::string beside = torch_in(native.parent_path().parent_path() / "torch");
+  if (!beside.empty()) return beside;
+  std::string library;
+  std::ifstream file(native / "linked-with");
+  if (!std::getline(file, library) || !std::filesystem::exists(library)) return "";
+  const std::string linked = torch_in(std::filesystem::path(library).parent_path().parent_path());
+  return linked.empty() ? minor : linked;  // Debian's library has its version in its name
 }
 
 // What pip has installed for programs in `folder`: fcp/torch-2.15 for each such torch.
@@ -79,21 +90,21 @@ std::vector<std::filesystem::path> packaged(const std::string& folder) {
   return found;
 }
 
-// The fcp-core for the torch beside it, or any where none is beside, which may know another place.
+// The fcp-core for the torch that is there; without one, why.
 std::filesystem::path packaged_core(const std::string& folder, std::string& complaint) {
-  std::string known, other;
+  std::string known, found;
   for (const std::filesystem::path& native : packaged(folder)) {
-    const std::filesystem::path site = native.parent_path().parent_path();
     const std::string minor = native.filename().string().substr(std::strlen("torch-"));
-    const std::string torch = torch_beside(site);
-    if (torch.empty() || torch == minor) return native / "fcp-core";
+    const std::string torch = torch_of(native, minor);
+    if (torch == minor) return native / "fcp-core";
     known += (known.empty() ? "" : ", ") + minor;
-    other = torch + " in " + std::filesystem::weakly_canonical(site).string();
+    found = (torch.empty() ? "none in " : "torch " + torch + " in ") +
+            std::filesystem::weakly_canonical(native.parent_path().parent_path()).string();
   }
   complaint = known.empty() ? "no fcp-core in " + folder +
                                   ", nor in " FCP_CORE_FOLDER
                                   " from there: fcp is two files, and needs both"
-                            : "compiled for torch " + known + ", found torch " + other;
+                            : "compiled for torch " + known + ", found " + found;
   return "";
 }
 

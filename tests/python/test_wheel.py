@@ -71,12 +71,16 @@ class Wheel(networks.Case):
             done = self.run_command(self.path("bin/fcp"), "--json", "--version")
             self.assertIn(said.split()[-1], done)
         version.write_text("__version__ = '3.5.7'\n", encoding="utf-8")
+        self.complains(rf"0\.9, {MINOR}, 99\.1, found torch 3\.5 in \S+/python3\.99/site-packages")
+        version.unlink()
+        self.assertEqual(self.run_command(self.path("bin/fcp"), "--version", "--json")[0], "{")
+        pathlib.Path(native, "linked-with").write_text(self.path("none\n"), encoding="utf-8")
+        self.complains(rf"0\.9, {MINOR}, 99\.1, found none in \S+/python3\.99/site-packages")
+
+    def complains(self, pattern):
         done = subprocess.run([self.path("bin/fcp"), "doctor"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertRegex(
-            done.stderr, rf"\Afcp: compiled for torch 0\.9, {MINOR}, 99\.1, found torch 3\.5 in \S+\n\Z"
-        )
-        self.assertTrue(os.path.isdir(native))
+        self.assertRegex(done.stderr, rf"\Afcp: compiled for torch {pattern}\n\Z")
 
     def test_the_package_is_whole(self):
         program = "import fcp, os; print(os.path.dirname(fcp.__file__), *fcp.__all__)"

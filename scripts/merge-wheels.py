@@ -21,7 +21,8 @@ def torch_dependency(minors):
     """From the oldest to the newest, without those between that are missing."""
     (major, first), (same, last) = min(minors), max(minors)
     if major != same:
-        raise SystemExit(f"merge-wheels: found torch {major}.{first} and {same}.{last}, expected one major version")
+        found = f"found torch {major}.{first} and {same}.{last}"
+        raise SystemExit(f"merge-wheels: {found}, expected one major version")
     missing = [minor for minor in range(first, last) if (major, minor) not in minors]
     # Debian calls its 1.13.0 a pre-release.
     return ",".join(
@@ -45,7 +46,8 @@ def read(paths):
                 known = files.setdefault(info.filename, (info, data))[1]
                 may_differ = "/scripts/" in info.filename or ".dist-info/" in info.filename
                 if known != data and not may_differ:
-                    raise SystemExit(f"merge-wheels: {path}: {info.filename} is not that of {paths[0]}")
+                    other = f"{info.filename} is not that of {paths[0]}"
+                    raise SystemExit(f"merge-wheels: {path}: {other}")
     return files, minors
 
 

@@ -14,7 +14,8 @@ export async function load(ort, model) {
   const session = await ort.InferenceSession.create(model);
   const regions = session.outputNames.filter((name) => REGION.test(name));
   if (regions.length === 0) {
-    throw new Error(`found the outputs ${session.outputNames.join(", ")}, expected lower and upper, or in_set: use fcp export`);
+    const found = `found the outputs ${session.outputNames.join(", ")}`;
+    throw new Error(`${found}, expected lower and upper, or in_set: use fcp export`);
   }
   if (session.inputNames.length !== 1) {
     throw new Error(`found the inputs ${session.inputNames.join(", ")}, expected one`);
@@ -27,7 +28,8 @@ export async function load(ort, model) {
     const width = rows[0]?.length ?? 0;
     rows.forEach((row, i) => {
       const wrong = row.length !== width || row.findIndex((x) => typeof x !== "number") >= 0;
-      if (wrong) throw new Error(`row ${i} (from 0): found ${JSON.stringify(row)}, expected ${width} numbers`);
+      if (!wrong) return;
+      throw new Error(`row ${i} (from 0): found ${JSON.stringify(row)}, expected ${width} numbers`);
     });
     const x = new ort.Tensor("float32", Float32Array.from(rows.flat()), [rows.length, width]);
     const answers = await session.run({ [input]: x }, regions);
@@ -35,7 +37,8 @@ export async function load(ort, model) {
       const region = (name) => {
         const { data, type } = answers[name];
         const each = data.length / rows.length;
-        const own = Array.from(data.subarray(i * each, (i + 1) * each), type === "bool" ? Boolean : Number);
+        const kind = type === "bool" ? Boolean : Number;
+        const own = Array.from(data.subarray(i * each, (i + 1) * each), kind);
         return each === 1 && type !== "bool" ? own[0] : own;
       };
       return Object.fromEntries(regions.map((name) => [name, region(name)]));

@@ -67,7 +67,7 @@ docs:
 	build/docs-venv/bin/pip install --quiet --requirement tests/requirements-docs.txt
 	build/docs-venv/bin/mkdocs build --strict
 
-# A wheel for PYTHON (python3) and its torch, in build/wheels, installed and used.
+# A wheel for PYTHON (python3), PYTHONS and the torches TORCH, in build/wheels, installed and used.
 wheel:
 	scripts/make-wheel.sh
 

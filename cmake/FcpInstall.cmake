@@ -13,7 +13,6 @@ include(CMakePackageConfigHelpers)
 # again.
 set_target_properties(fcp_library PROPERTIES EXPORT_NAME library INSTALL_RPATH_USE_LINK_PATH ON)
 set_target_properties(fcp_c PROPERTIES EXPORT_NAME c)
-string(REGEX MATCH "^[0-9]+\\.[0-9]+" FCP_TORCH_MINOR "${Torch_VERSION}")
 
 configure_package_config_file(cmake/fcpConfig.cmake.in ${PROJECT_BINARY_DIR}/fcpConfig.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/fcp)
@@ -39,9 +38,10 @@ endfunction()
 fcp_install_library(fcpTargets ${CMAKE_INSTALL_LIBDIR} ${CMAKE_INSTALL_INCLUDEDIR} runtime
                     development NAMELINK NAMELINK_COMPONENT development)
 if(TARGET _fcp)  # in the Python package, too; a wheel holds no links
-  set_property(TARGET fcp_library APPEND PROPERTY INSTALL_RPATH $ORIGIN/../../torch/lib)
-  fcp_install_library(fcpWheelTargets fcp/lib fcp/include python python NAMELINK NAMELINK_SKIP
-                      MORE EXCLUDE_FROM_ALL)
+  set(native fcp/torch-${FCP_TORCH_MINOR})
+  set_property(TARGET fcp_library APPEND PROPERTY INSTALL_RPATH $ORIGIN/../../../torch/lib)
+  fcp_install_library(fcpWheelTargets ${native}/lib ${native}/include python python NAMELINK
+                      NAMELINK_SKIP MORE EXCLUDE_FROM_ALL)
 endif()
 if(NOT TARGET fcp_program)
   return()

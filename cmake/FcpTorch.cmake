@@ -7,6 +7,7 @@ include(FcpFindTorch)
 include(FcpPythonTorch)
 fcp_choose_torch()
 message(STATUS "fcp: libtorch ${Torch_VERSION} of ${fcp_torch_prefix}")
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" FCP_TORCH_MINOR "${Torch_VERSION}")
 
 # fcp's own kernels are built where libtorch and this machine have the same CUDA.
 option(FCP_CUDA_KERNELS "Build fcp's own CUDA kernels where libtorch and this machine have CUDA" ON)

@@ -8,18 +8,18 @@ set -euo pipefail
 packages=(
   build-essential cmake ninja-build
   libtorch-dev libonnx-dev libopenblas-dev libprotobuf-dev protobuf-compiler
-  libopenmpi-dev openmpi-bin
   libssl-dev libsqlite3-dev libxxhash-dev zlib1g-dev libjpeg-dev libpng-dev nlohmann-json3-dev libcli11-dev
 )
 optional=(libpq-dev libxgboost-dev)
 if [ "${1:-}" != program ]; then
   packages+=(
+    libopenmpi-dev openmpi-bin
     libgtest-dev libgmock-dev libbenchmark-dev
     python3 python3-dev python3-numpy python3-onnx python3-torch python3-torchvision
     pybind11-dev
     clang clang-format clang-tidy libclang-rt-dev chromium
   )
-  optional+=(python3-venv python3-yaml openssl postgresql prometheus)
+  optional+=(python3-venv python3-yaml openssl postgresql prometheus nodejs)
 fi
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then

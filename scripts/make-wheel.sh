@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# A wheel for one interpreter and its torch, built, installed into an environment that has nothing
-# else of fcp, and used there: the program, the package, an exported file, the library from C.
+# A wheel, built, installed into an environment that has nothing else of fcp, and used there: the
+# program, the package, an exported file, the library from C.
 #
 #   scripts/make-wheel.sh [OUT]        build/wheels
 #
-# PYTHON is the interpreter (python3). It needs pip and network access for the build requirements,
-# and torch, or pip brings one. PIP_ARGUMENTS go to `pip wheel`, as
+# PYTHON is the interpreter (python3), and PYTHONS are further ones, for which the wheel has modules
+# too. TORCH names the minor versions of torch that the wheel is for, as "2.14 2.15": each is brought
+# into an environment of PYTHON in build/torch. Without TORCH the wheel is for PYTHON's own torch, or
+# pip brings one. It needs pip and network access. PIP_ARGUMENTS go to `pip wheel`, as
 # "-C cmake.define.FCP_CUDA_KERNELS=OFF".
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,30 +18,37 @@ trap 'rm -rf "$trial"' EXIT
 
 step() { printf '\n=== %s\n' "$*"; }
 
-step "build for $("$python" --version)"
+further=
+for one in ${PYTHONS:-}; do further+="${further:+;}$(command -v "$one")"; done
+interpreters=()
+[ -n "${TORCH:-}" ] || interpreters+=("$python")
+for minor in ${TORCH:-}; do
+  env=build/torch/$minor
+  if ! [ -e "$env/ready" ]; then
+    step "torch $minor"
+    "$python" -m venv --clear "$env"
+    "$env/bin/pip" install --quiet "torch==$minor.*" numpy
+    touch "$env/ready"
+  fi
+  interpreters+=("$PWD/$env/bin/python")
+done
+
+parts=()
+for interpreter in "${interpreters[@]}"; do
+  step "build for $("$interpreter" --version) of $interpreter"
+  part=$trial/${#parts[@]}
+  # shellcheck disable=SC2086
+  "$interpreter" -m pip wheel --no-deps --wheel-dir "$part" \
+    -C build-dir="build/wheel-$(dirname "$(dirname "$interpreter")" | sed 's,.*/,,')" \
+    -C cmake.define.FCP_PYTHONS="$further" ${PIP_ARGUMENTS:-} .
+  parts+=("$part"/fcp-*.whl)
+done
+mkdir -p "$out"
 rm -f "$out"/fcp-*.whl
-# shellcheck disable=SC2086
-"$python" -m pip wheel --no-deps --wheel-dir "$out" ${PIP_ARGUMENTS:-} .
+"$python" scripts/merge-wheels.py "$out" "${parts[@]}"
 wheel=("$out"/fcp-*.whl)
 
-step "install ${wheel[0]}"
-"$python" -m venv "$trial/env"
-# torch and NumPy where they are: another copy would be gigabytes.
-"$python" - "$trial" >"$trial/found" <<'EOF' || { echo "make-wheel: $python has no torch and NumPy; install them to try the wheel" >&2; exit 1; }
-import importlib.util, os
-print(*sorted({os.path.dirname(os.path.dirname(importlib.util.find_spec(name).origin))
-               for name in ("torch", "numpy")}), sep="\n")
-EOF
-cp "$trial/found" "$("$trial/env/bin/python" -c 'import site; print(site.getsitepackages()[0])')/found.pth"
-"$trial/env/bin/pip" install --quiet --no-deps "${wheel[0]}"
-PATH=$trial/env/bin:$PATH
-unset PYTHONPATH
-cd "$trial"
-
-step "use the program and the package"
-fcp --version
-fcp demo --out demo --quiet >demo.txt
-cat >use.py <<'EOF'
+cat >"$trial/use.py" <<'EOF'
 import csv, numpy, torch, fcp
 model = fcp.from_torch(torch.nn.Linear(3, 1), torch.zeros(1, 3))
 x = numpy.random.default_rng(0).normal(size=(400, 3)).astype("float32")
@@ -57,25 +66,45 @@ else:
         rows = list(csv.DictReader(file))
     runtime.load("exported.onnx").predict_interval(rows)
 EOF
-python use.py
-
-step "use the library"
-cat >CMakeLists.txt <<'EOF'
+cat >"$trial/CMakeLists.txt" <<'EOF'
 cmake_minimum_required(VERSION 3.22)
 project(user LANGUAGES C CXX)
 find_package(fcp REQUIRED)
 add_executable(user user.c)
 target_link_libraries(user PRIVATE fcp::c)
 EOF
-cp "$OLDPWD/examples/4_from_c.c" user.c
-cmake -S . -B built -DCMAKE_PREFIX_PATH="$(python -c 'import fcp; print(fcp.cmake_prefix_path)')" >/dev/null
-cmake --build built >/dev/null
-built/user demo/model.onnx 0 0 0 0 0 0 0 0
+cp examples/4_from_c.c "$trial/user.c"
+unset PYTHONPATH
+for interpreter in "${interpreters[@]}"; do
+  step "install ${wheel[0]} beside the torch of $interpreter"
+  rm -rf "$trial/env" "$trial/demo" "$trial/built"
+  "$interpreter" -m venv "$trial/env"
+  # torch and NumPy where they are: another copy would be gigabytes.
+  "$interpreter" - >"$trial/found" <<'EOF' || { echo "make-wheel: $interpreter has no torch and NumPy; install them to try the wheel" >&2; exit 1; }
+import importlib.util, os
+print(*sorted({os.path.dirname(os.path.dirname(importlib.util.find_spec(name).origin))
+               for name in ("torch", "numpy")}), sep="\n")
+EOF
+  cp "$trial/found" "$("$trial/env/bin/python" -c 'import site; print(site.getsitepackages()[0])')/found.pth"
+  "$trial/env/bin/pip" install --quiet --no-deps "${wheel[0]}"
+  (
+    PATH=$trial/env/bin:$PATH
+    cd "$trial"
+    step "use the program and the package"
+    fcp --version
+    fcp demo --out demo --quiet >demo.txt
+    python use.py
+    step "use the library"
+    cmake -S . -B built -DCMAKE_PREFIX_PATH="$(python -c 'import fcp; print(fcp.cmake_prefix_path)')" >/dev/null
+    cmake --build built >/dev/null
+    built/user demo/model.onnx 0 0 0 0 0 0 0 0
+  )
+done
 
 step "${wheel[0]}, $(stat -c %s "${wheel[0]}") bytes"
 unzip -p "${wheel[0]}" '*/METADATA' | grep '^Requires'
 # Of the system, besides what every Linux has.
-unzip -q "${wheel[0]}" 'fcp/*.so' -d parts
-readelf -d parts/fcp/_fcp*.so | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
-  grep -vE '^(lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|torch.*|c10.*)\.so.*|ld-linux.*)$' |
+unzip -q "${wheel[0]}" 'fcp/torch-*' -d "$trial/files"
+find "$trial/files" -name '*.so*' -exec readelf -d {} + | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | sort -u |
+  grep -vE '^(lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|fcp|torch.*|c10.*)\.so.*|ld-linux.*)$' |
   paste -sd' ' | sed 's/^/needs of the system: /'

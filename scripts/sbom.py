@@ -27,8 +27,9 @@ COMPILED_IN = {"nlohmann-json3-dev": "/usr/include/nlohmann/json.hpp",
 NO_ANSWER = "NOASSERTION"
 
 
-def output_of(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+def output_of(*command, **environment):
+    return subprocess.run(command, capture_output=True, text=True, check=False,
+                          env={**os.environ, **environment}).stdout
 
 
 def sha256(path):
@@ -56,9 +57,12 @@ def unpacked(path, folder):
 
 
 def needed(path):
-    """The libraries that a file names, and where the loader finds them; None: nowhere."""
+    """The libraries that a file names, and where the loader finds them; None: nowhere. For what is in
+    a wheel that is first the torch that it was linked with (python/CMakeLists.txt)."""
+    linked = [folder / "linked-with" for folder in path.parents if (folder / "linked-with").exists()]
+    first = {"LD_LIBRARY_PATH": os.path.dirname(linked[0].read_text())} if linked else {}
     named = re.findall(r"\(NEEDED\).*\[(.*)\]", output_of("readelf", "-d", str(path)))
-    found = dict(re.findall(r"(\S+) => (/\S+)", output_of("ldd", str(path))))
+    found = dict(re.findall(r"(\S+) => (/\S+)", output_of("ldd", str(path), **first)))
     return {name: found.get(name) for name in named if not name.startswith("ld-linux")}  # of libc6
 
 

@@ -45,8 +45,6 @@ std::string output_of(const Command& command, const std::function<int(const Comm
 
 std::string answers_source(const CLI::App& app, const std::function<int(const Command&)>& run) {
   std::vector<Command> commands = {{"--version"},
-                                   {"--version", "--json"},
-                                   {"--json", "--version"},
                                    {"completion", "bash"},
                                    {"completion", "zsh"},
                                    {"completion", "fish"},

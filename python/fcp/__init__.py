@@ -22,10 +22,10 @@ torch and the module of C++ are loaded when a name is first used; `fcp.runtime` 
 
 import importlib
 import os
+import sys
 from typing import TYPE_CHECKING, Any, List
 
-from ._build import torch_version
-from ._build import version as __version__
+from ._version import version as __version__
 
 if TYPE_CHECKING:
     from ._classifier import FeatureConformalClassifier
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from ._scoring import region_score
     from ._wrap import wrap
 
-# Of the wheel's library, for C++ and C: cmake -DCMAKE_PREFIX_PATH=$(python3 -c 'import fcp;
-# print(fcp.cmake_prefix_path)').
-cmake_prefix_path: str = os.path.dirname(os.path.abspath(__file__))
+    # Of the wheel's library, for C++ and C: cmake -DCMAKE_PREFIX_PATH=$(python3 -c 'import fcp;
+    # print(fcp.cmake_prefix_path)').
+    cmake_prefix_path: str
 
 __all__ = [
     "Checked",
@@ -76,29 +76,59 @@ _HOMES = {
 }
 
 
-def _load_module() -> Any:
-    """_fcp, behind the torch that it runs on; on another one it would end the process."""
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_TORCH = "torch-"  # and a minor version: what is compiled for it, fcp/torch-2.15
+
+
+def _torches() -> List[str]:
+    """The minor versions of torch that this package is compiled for, oldest first."""
+    found = [name[len(_TORCH) :] for name in os.listdir(_HERE) if name.startswith(_TORCH)]
+    return sorted(found, key=lambda minor: [int(part) for part in minor.split(".")])
+
+
+def _find_native() -> str:
+    """The folder of what is compiled for the torch that is there; another one would end the process."""
+    minors = _torches()
+    known = ", ".join(minors)
     try:
         import torch
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
         raise ImportError(
-            f"fcp needs torch {torch_version}, and there is none: pip install 'torch=="
-            f"{'.'.join(torch_version.split('.')[:2])}.*' (fcp.runtime works without)"
+            f"fcp needs torch {known}, and there is none: pip install 'torch=={minors[-1]}.*' "
+            "(fcp.runtime works without)"
         ) from None
-    if torch.__version__.split(".")[:2] != torch_version.split(".")[:2]:
+    minor = ".".join(torch.__version__.split(".")[:2])
+    if minor not in minors:
         raise ImportError(
-            f"fcp was built for torch {torch_version}, this is torch {torch.__version__}: "
-            "install fcp again"
+            f"fcp is compiled for torch {known}, this is torch {torch.__version__}: pip install "
+            f"'torch=={minors[-1]}.*', or fcp from its sources"
         )
     if not torch.compiled_with_cxx11_abi():
         raise ImportError(
-            f"fcp was built for a torch {torch_version} with another C++ ABI than the one in "
-            f"{torch.__path__[0]}: install fcp again"
+            f"fcp was compiled for a torch {minor} with another C++ ABI than the one in "
+            f"{torch.__path__[0]}: install fcp from its sources"
         )
+    return os.path.join(_HERE, _TORCH + minor)
+
+
+def _load_module() -> Any:
+    """_fcp, behind the torch that it runs on."""
+    folder = _find_native()
+    if folder not in __path__:
+        __path__.append(folder)
     try:
         module = importlib.import_module("._fcp", __name__)
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}._fcp":
+            raise
+        modules = ", ".join(sorted(name for name in os.listdir(folder) if name.startswith("_fcp.")))
+        version = ".".join(map(str, sys.version_info[:2]))
+        raise ImportError(
+            f"fcp is compiled for {modules}, this is {sys.implementation.name} {version}: install "
+            "fcp from its sources"
+        ) from None
     except ImportError as error:
         library, found, _ = str(error).partition(": cannot open shared object file")
         if not found:
@@ -115,6 +145,8 @@ def _load_module() -> Any:
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
+        if name == "cmake_prefix_path":
+            return _find_native()
         if name != "_fcp" and name not in _HOMES:
             raise AttributeError(f"module 'fcp' has no attribute '{name}'")
         module = globals().get("_fcp") or _load_module()

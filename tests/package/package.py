@@ -20,6 +20,15 @@ def run(*arguments, **options):
     return done.stdout
 
 
+def cached(name):
+    """A variable of the build's cache."""
+    with open(os.path.join(BUILD, "CMakeCache.txt"), encoding="utf-8") as file:
+        for line in file:
+            if line.startswith(name + ":"):
+                return line.split("=", 1)[1].strip()
+    return ""
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="fcp-package-")
@@ -31,6 +40,14 @@ class Case(unittest.TestCase):
     def demo(self):
         run(PROGRAM, "demo", "--out", self.path("demo"), "--threads", 1)
         return self.path("demo")
+
+    def run_shortest(self, built, demo, program):
+        """Runs what was built of examples/1_intervals.cc, in a folder with the files it looks for."""
+        run(program, "train", os.path.join(demo, "train.csv"), "--target", "minutes", "--recipe",
+            "paper", "--out", self.path("model.onnx"), "--quiet")
+        shutil.copy(os.path.join(demo, "calibration.csv"), self.path("cal.csv"))
+        lower, upper = map(float, run(built, cwd=self.folder).split())
+        self.assertLess(lower, upper)
 
 
 def main():

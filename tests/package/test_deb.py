@@ -65,7 +65,7 @@ class Deb(package.Case):
         folder = root + "/usr/lib/python3/dist-packages"
         said = run("/usr/bin/python3", "-B", "-c", "import fcp; print(fcp._fcp.__file__, "
                    "fcp.__version__)", env={**os.environ, "PYTHONPATH": folder})
-        self.assertRegex(said, f"^{folder}/fcp/_fcp.*so [0-9.]+$")
+        self.assertRegex(said, f"^{folder}/fcp/torch-[0-9.]+/_fcp.*so [0-9.]+$")
 
 
 if __name__ == "__main__":

@@ -2,20 +2,10 @@
 import glob
 import os
 import re
-import shutil
 import subprocess
 
 import package
-from package import BUILD, SOURCE, run
-
-
-def cached(name):
-    """A variable of the build's cache."""
-    with open(os.path.join(BUILD, "CMakeCache.txt"), encoding="utf-8") as file:
-        for line in file:
-            if line.startswith(name + ":"):
-                return line.split("=", 1)[1].strip()
-    return ""
+from package import BUILD, SOURCE, cached, run
 
 
 class Install(package.Case):
@@ -93,27 +83,9 @@ class Install(package.Case):
         self.assertLess(point, upper)
 
     def check_shortest(self, built, demo):
-        """examples/1_intervals.cc, in a folder with the files it looks for."""
-        run(self.installed("bin", "fcp"), "train", os.path.join(demo, "train.csv"), "--target",
-            "minutes", "--recipe", "paper", "--out", self.path("model.onnx"), "--quiet")
-        shutil.copy(os.path.join(demo, "calibration.csv"), self.path("cal.csv"))
-        lower, upper = map(float, run(os.path.join(built, "shortest"), cwd=self.folder).split())
-        self.assertLess(lower, upper)
+        """examples/1_intervals.cc."""
+        self.run_shortest(os.path.join(built, "shortest"), demo, self.installed("bin", "fcp"))
         self.assertTrue(os.path.exists(self.path("calibrated.onnx")))
-
-    def test_part_of_another_project(self):
-        """FetchContent and add_subdirectory: the library alone, by the other project's settings."""
-        built = self.path("subproject")
-        run("cmake", "-S", os.path.join(SOURCE, "tests", "package", "subproject"), "-B", built, "-G",
-            "Ninja", "-DFETCHCONTENT_SOURCE_DIR_FCP=" + SOURCE,
-            "-DCMAKE_PREFIX_PATH=" + cached("CMAKE_PREFIX_PATH"),
-            "-DCMAKE_CXX_COMPILER=" + cached("CMAKE_CXX_COMPILER"))
-        with open(os.path.join(built, "CMakeCache.txt"), encoding="utf-8") as file:
-            self.assertRegex(file.read(), "(?m)^CMAKE_BUILD_TYPE:[A-Z]*=$")
-        commands = run("ninja", "-C", built, "-t", "commands", "all")
-        self.assertNotIn("-Werror", commands)
-        self.assertRegex(commands, r"-o \S*/libfcp\.so")
-        self.assertNotRegex(commands, r"_test\b|apps/cli|sqlite|libmpi")
 
     def test_program_loads_what_libtorch_uses(self):
         """Where libraries are left out, every symbol is found without them."""

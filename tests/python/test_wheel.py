@@ -3,18 +3,24 @@ program `fcp` as a script. pip itself, which would compile everything again, is 
 torch that it is built with and runs on, where there are several."""
 
 import ast
+import base64
+import hashlib
+import importlib.machinery
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import fcp
 import networks
-from fcp import _build
+import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+MINOR = ".".join(torch.__version__.split(".")[:2])
+MODULE = "_fcp" + importlib.machinery.EXTENSION_SUFFIXES[0]
 
 
 class Wheel(networks.Case):
@@ -40,7 +46,41 @@ class Wheel(networks.Case):
         said = self.run_command(self.path("bin/fcp"), "--version")
         self.assertIn(fcp.__version__, said)
         self.assertIn("calibrate", self.run_command(self.path("bin/fcp"), "--help"))
-        self.assertEqual(self.run_command(self.path("bin/fcp-core"), "--version"), said)
+        core = self.path(f"fcp/torch-{MINOR}/fcp-core")
+        self.assertEqual(self.run_command(core, "--version"), said)
+
+    def test_the_program_takes_the_torch_beside_it(self):
+        """What was compiled for one torch of several, in each place where pip puts programs."""
+        site = self.path("lib/python3.99/site-packages")
+        os.makedirs(site)
+        os.rename(self.path("fcp"), f"{site}/fcp")
+        native = f"{site}/fcp/torch-{MINOR}"
+        for other in ("0.9", "99.1"):
+            os.mkdir(f"{site}/fcp/torch-{other}")
+            core = pathlib.Path(f"{site}/fcp/torch-{other}/fcp-core")
+            core.write_text(f"#!/bin/sh\necho compiled for {other}\n", encoding="utf-8")
+            core.chmod(0o755)
+        version = pathlib.Path(site, "torch/version.py")
+        version.parent.mkdir()
+        for torch_version, said in (
+            ("99.1.3+cu990", "compiled for 99.1"),
+            ("0.9.0", "compiled for 0.9"),
+            (torch.__version__, "fcp " + fcp.__version__),
+        ):
+            version.write_text(f"__version__ = '{torch_version}'\n", encoding="utf-8")
+            done = self.run_command(self.path("bin/fcp"), "--json", "--version")
+            self.assertIn(said.split()[-1], done)
+        version.write_text("__version__ = '3.5.7'\n", encoding="utf-8")
+        self.complains(rf"0\.9, {MINOR}, 99\.1, found torch 3\.5 in \S+/python3\.99/site-packages")
+        version.unlink()
+        self.assertEqual(self.run_command(self.path("bin/fcp"), "--version", "--json")[0], "{")
+        pathlib.Path(native, "linked-with").write_text(self.path("none\n"), encoding="utf-8")
+        self.complains(rf"0\.9, {MINOR}, 99\.1, found none in \S+/python3\.99/site-packages")
+
+    def complains(self, pattern):
+        done = subprocess.run([self.path("bin/fcp"), "doctor"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, rf"\Afcp: compiled for torch {pattern}\n\Z")
 
     def test_the_package_is_whole(self):
         program = "import fcp, os; print(os.path.dirname(fcp.__file__), *fcp.__all__)"
@@ -53,7 +93,7 @@ class Wheel(networks.Case):
         program = "import fcp; print(fcp.cmake_prefix_path)"
         said = self.run_command(sys.executable, "-B", "-c", program, PYTHONPATH=self.folder)
         prefix = said.strip()
-        self.assertEqual(prefix, self.path("fcp"))
+        self.assertEqual(prefix, self.path(f"fcp/torch-{MINOR}"))
         for name in ("include/fcp/fcp.h", "include/fcp/c_api.h", "lib/cmake/fcp/fcpConfig.cmake",
                      "lib/cmake/fcp/FcpFindTorch.cmake"):  # fmt: skip
             self.assertTrue(os.path.exists(os.path.join(prefix, name)), name)
@@ -106,10 +146,9 @@ class Backend(networks.Case):
         return str(path)
 
     def test_takes_the_torch_that_is_there(self):
-        minor = _build.torch_version.split(".")[:2]
         required, dependencies = self.asked(sys.executable)
         self.assertNotIn("torch", " ".join(required))
-        self.assertEqual(dependencies[1].split(",")[0], f"torch>={'.'.join(minor)}.0a0")
+        self.assertEqual(dependencies[1].split(",")[0], f"torch>={MINOR}.0a0")
 
     def test_of_an_environment(self):
         required, dependencies = self.asked(self.script("printf '/env/libc10.so\\n2.15.0+cu132\\n'"))
@@ -249,37 +288,47 @@ class Torches(networks.Case):
         _, error = self.configure(self.python())
         self.assertIn("no libtorch is found; install libtorch-dev, or pip install torch", error)
 
-    def make_package(self):
+    def make_package(self, torch_version, abi=True):
         """fcp without its module of C++, and a torch that says what a test lets it say."""
-        os.mkdir(self.path("torch"))
-        os.mkdir(self.path("fcp"))
         package = pathlib.Path(fcp.__file__).parent
-        for name in ("__init__.py", "_build.py", "_frames.py"):
+        for name in ("torch", f"fcp/torch-{MINOR}", "fcp/torch-99.1"):
+            os.makedirs(self.path(name), exist_ok=True)
+        for name in ("__init__.py", "_version.py", "_frames.py"):
             text = (package / name).read_text(encoding="utf-8")
             pathlib.Path(self.path(f"fcp/{name}")).write_text(text, encoding="utf-8")
+        pathlib.Path(self.path("torch/__init__.py")).write_text(
+            f"__version__ = '{torch_version}'\ndef compiled_with_cxx11_abi():\n    return {abi}\n"
+            if torch_version else "raise ModuleNotFoundError('none', name='torch')\n",
+            encoding="utf-8",
+        )  # fmt: skip
 
     def test_import_on_another_torch(self):
-        self.make_package()
+        known = rf"{MINOR}, 99\.1"
         for version, abi, complaint in (
-            ("9.9.0", True, r"fcp was built for torch .*, this is torch 9\.9\.0: "),
-            (_build.torch_version, False, "with another C\\+\\+ ABI than the one in"),
-            (None, True, "fcp needs torch .*, and there is none: pip install 'torch=="),
-        ):
-            torch = pathlib.Path(self.path("torch/__init__.py"))
-            torch.write_text(
-                f"__version__ = '{version}'\ndef compiled_with_cxx11_abi():\n    return {abi}\n"
-                if version else "raise ModuleNotFoundError('none', name='torch')\n",
-                encoding="utf-8",
-            )  # fmt: skip
+            ("9.9.0", True, rf"fcp is compiled for torch {known}, this is torch 9\.9\.0: pip install "
+                            r"'torch==99\.1\.\*', or fcp from its sources"),
+            (torch.__version__, False, "with another C\\+\\+ ABI than the one in"),
+            (None, True, rf"fcp needs torch {known}, and there is none: pip install 'torch==99"),
+        ):  # fmt: skip
+            self.make_package(version, abi)
             self.imports_end_with(complaint)
 
+    def test_import_by_another_interpreter(self):
+        self.make_package("99.1.0+cu990")
+        pathlib.Path(self.path("fcp/torch-99.1/_fcp.cpython-36.so")).touch()
+        version = r"\.".join(map(str, sys.version_info[:2]))
+        self.imports_end_with(rf"fcp is compiled for _fcp\.cpython-36\.so, this is cpython {version}: ")
+
+    def test_import_takes_what_is_compiled_for_the_torch(self):
+        self.make_package("99.1.0+cu990")
+        for minor in (MINOR, "99.1"):
+            path = pathlib.Path(self.path(f"fcp/torch-{minor}/_fcp.py"))
+            path.write_text(f"raise ImportError('compiled for {minor}')\n", encoding="utf-8")
+        self.imports_end_with(r"compiled for 99\.1$")
+
     def test_import_without_a_library_of_the_system(self):
-        self.make_package()
-        pathlib.Path(self.path("torch/__init__.py")).write_text(
-            f"__version__ = '{_build.torch_version}'\n"
-            "def compiled_with_cxx11_abi():\n    return True\n", encoding="utf-8",
-        )  # fmt: skip
-        module = pathlib.Path(self.path("fcp/_fcp.py"))
+        self.make_package(torch.__version__)
+        module = pathlib.Path(self.path(f"fcp/torch-{MINOR}/_fcp.py"))
         for said, complaint in (
             ("libxyz.so.3: cannot open shared object file: No such file or directory",
              r"fcp needs libxyz\.so\.3, which this system does not have: install the package"),
@@ -297,6 +346,62 @@ class Torches(networks.Case):
             )  # fmt: skip
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr.splitlines()[-1], "^ImportError: .*" + complaint)
+
+
+class Merge(networks.Case):
+    """scripts/merge-wheels.py, on wheels of a few small files."""
+
+    def wheel(self, folder, minors, **files):
+        os.makedirs(self.path(folder), exist_ok=True)
+        path = self.path(f"{folder}/fcp-1.0-py3-none-linux_x86_64.whl")
+        given = {
+            "fcp/__init__.py": "same\n",
+            "fcp-1.0.data/scripts/fcp": folder,
+            "fcp-1.0.dist-info/METADATA":
+                f"Name: fcp\nRequires-Dist: numpy\nRequires-Dist: torch>={minors[0]}.0a0,<9\n\nText\n",
+            "fcp-1.0.dist-info/RECORD": "",
+            **{f"fcp/torch-{minor}/fcp-core": minor for minor in minors},
+            **files,
+        }  # fmt: skip
+        with zipfile.ZipFile(path, "w") as wheel:
+            for name, text in given.items():
+                info = zipfile.ZipInfo(name)
+                info.external_attr = (0o100755 if name.endswith("core") else 0o100644) << 16
+                wheel.writestr(info, text)
+        return path
+
+    def merge(self, *paths):
+        os.makedirs(self.path("out"), exist_ok=True)
+        return subprocess.run(
+            [sys.executable, "-B", str(ROOT / "scripts/merge-wheels.py"), self.path("out"), *paths],
+            capture_output=True, text=True, timeout=200,
+        )  # fmt: skip
+
+    def test_each_torch_in_its_folder(self):
+        done = self.merge(self.wheel("a", ["2.15"]), self.wheel("b", ["2.12"]))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with zipfile.ZipFile(self.path("out/fcp-1.0-py3-none-linux_x86_64.whl")) as wheel:
+            self.assertEqual(wheel.read("fcp/torch-2.12/fcp-core"), b"2.12")
+            self.assertEqual(wheel.read("fcp/torch-2.15/fcp-core"), b"2.15")
+            self.assertEqual(wheel.getinfo("fcp/torch-2.12/fcp-core").external_attr >> 16, 0o100755)
+            metadata = wheel.read("fcp-1.0.dist-info/METADATA").decode()
+            record = wheel.read("fcp-1.0.dist-info/RECORD").decode().splitlines()
+            names = sorted(wheel.namelist())
+        self.assertIn("Requires-Dist: torch>=2.12.0a0,<2.16.0a0,!=2.13.*,!=2.14.*\n", metadata)
+        self.assertEqual(sorted(line.split(",")[0] for line in record), names)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(b"2.12").digest()).rstrip(b"=").decode()
+        self.assertIn(f"fcp/torch-2.12/fcp-core,sha256={digest},4", record)
+
+    def test_what_does_not_fit_is_refused(self):
+        first = self.wheel("a", ["2.15"])
+        for other, complaint in (
+            (self.wheel("b", ["2.15"]), "is for 2.15, expected a torch of its own"),
+            (self.wheel("c", ["2.14"], **{"fcp/__init__.py": "other"}), "fcp/__init__.py is not that of"),
+            (self.wheel("d", ["3.1"]), "found torch 2.15 and 3.1, expected one major version"),
+        ):
+            done = self.merge(first, other)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(complaint, done.stderr)
 
 
 if __name__ == "__main__":

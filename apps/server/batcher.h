@@ -60,9 +60,8 @@ class Batcher {
            Done done);
 
   const std::shared_ptr<const ServedModel>& model() const { return model_; }
-  size_t batches() const;  // run so far
-  size_t queued() const;   // rows
-  bool is_full() const;    // one of the queues
+  size_t queued() const;  // rows
+  bool is_full() const;   // one of the queues
 
  private:
   std::shared_ptr<const ServedModel> model_;

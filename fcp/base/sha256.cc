@@ -17,8 +17,6 @@ Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
 }
 
 Sha256::~Sha256() = default;
-Sha256::Sha256(Sha256&&) noexcept = default;
-Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
 void Sha256::add(std::string_view bytes) {
   EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());

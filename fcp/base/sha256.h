@@ -14,8 +14,6 @@ class Sha256 {
  public:
   Sha256();
   ~Sha256();
-  Sha256(Sha256&&) noexcept;
-  Sha256& operator=(Sha256&&) noexcept;
 
   void add(std::string_view bytes);
   std::string hex();  // 64 hexadecimal digits; ends the message

@@ -66,13 +66,13 @@ class ScoreKeys {
     const std::vector<uint64_t> ks = ranked.ranks(rows.levels);
     rows.scores.resize(ks.size() * sides_.size());
     for (size_t side = 0; side < sides_.size(); ++side) {
-      const auto found = distributed_select_keys(ranks, std::move(sides_[side]), ks);
+      const auto found = distributed_select(ranks, std::move(sides_[side]), ks);
       for (size_t i = 0; i < ks.size(); ++i) rows.scores[i * sides_.size() + side] = found[i];
     }
     if (counts[1] == 0) return;
     // The baseline has one side, and is never the paper's own form.
     const std::vector<uint64_t> plain = SideRanks{rows.total}.ranks(rows.levels);
-    result.baseline = distributed_select_keys(ranks, std::move(baseline_), plain);
+    result.baseline = distributed_select(ranks, std::move(baseline_), plain);
   }
 
  private:

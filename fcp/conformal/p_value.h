@@ -30,11 +30,11 @@ struct PValue {
 // Of calibration scores in ascending order, without NaN. A NaN test score is an error.
 PValue conformal_p_value(std::span<const double> sorted, double score);
 
-// The weighted form, dual to weighted_quantile in the same way:
+// The weighted form, dual to weighted_quantile_sorted in the same way:
 //
 //   p(s) = (w_test + Σ_{i: s_i ≥ s} w_i) / (w_test + Σ_i w_i),   1 where all weights are zero
 //
-// rounded to the nearest double, which is what weighted_quantile compares with α, so that
+// rounded to the nearest double, which is what weighted_quantile_sorted compares with α, so that
 // s ≤ quantile ⟺ p(s) > level.value(). weights[i] belongs to sorted[i]; they are finite and not
 // negative. O(n).
 double weighted_p_value(std::span<const double> sorted, std::span<const double> weights,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "fcp/base/any_nan.h"
 #include "fcp/base/error.h"
@@ -59,27 +58,6 @@ std::vector<double> sorted_scores(std::vector<double> scores) {
   check_scores(scores);
   sort_scores(scores);
   return scores;
-}
-
-std::vector<double> sorted_scores(std::span<const double> scores) {
-  return sorted_scores(std::vector<double>(scores.begin(), scores.end()));
-}
-
-double weighted_quantile(std::span<const double> scores, std::span<const double> weights,
-                         double test_weight, const Level& level) {
-  check_sizes(scores.size(), weights.size());
-  check_scores(scores);
-  checked_total(weights, test_weight);  // here the rows still have the caller's numbers
-  std::vector<size_t> order(scores.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[a] < scores[b]; });
-  std::vector<double> sorted(scores.size());
-  std::vector<double> sorted_weights(scores.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    sorted[i] = scores[order[i]];
-    sorted_weights[i] = weights[order[i]];
-  }
-  return weighted_quantile_sorted(sorted, sorted_weights, test_weight, level);
 }
 
 double weighted_quantile_sorted(std::span<const double> sorted, std::span<const double> weights,

@@ -33,15 +33,10 @@ double conformal_quantile_sorted(std::span<const double> sorted, const Level& le
 // The scores in ascending order; a NaN is an error. What a calibrated predictor keeps, so that any
 // level can be asked of it later. A list that is moved in is sorted where it is.
 std::vector<double> sorted_scores(std::vector<double> scores);
-std::vector<double> sorted_scores(std::span<const double> scores);
 
-// Weights are finite and not negative; they need not sum to one. All weights zero: +∞.
-// O(n log n).
-double weighted_quantile(std::span<const double> scores, std::span<const double> weights,
-                         double test_weight, const Level& level);
-
-// The same of scores in ascending order, weights[i] belonging to sorted[i]. O(n): for localized
-// calibration, where the scores stay and each test point brings its own weights.
+// Of scores in ascending order, weights[i] belonging to sorted[i]. Weights are finite and not
+// negative; they need not sum to one. All weights zero: +∞. O(n): in localized calibration the
+// scores stay and each test point brings its own weights.
 double weighted_quantile_sorted(std::span<const double> sorted, std::span<const double> weights,
                                 double test_weight, const Level& level);
 

@@ -95,11 +95,6 @@ void CsvWriter::end_row() {
   if (text_.text().size() >= kFlushSize) flush();
 }
 
-void CsvWriter::row(std::span<const float> values) {
-  for (const float value : values) cell(value);
-  end_row();
-}
-
 void CsvWriter::rows(size_t count, const WriteRow& write) {
   flush();
   const size_t together = std::max<size_t>(1, threads_) * kShareRows;

@@ -53,10 +53,7 @@ class CsvWriter {
   // threads: that rows() takes; 0: as many as usual (parallel.h).
   CsvWriter(const std::string& path, const std::vector<std::string>& columns, size_t threads = 0);
 
-  // One row of numbers, one for each column.
-  void row(std::span<const float> values);
-
-  // Or cell by cell.
+  // Row by row, cell by cell.
   void cell(float value) { text_.cell(value); }
   void cell(double value) { text_.cell(value); }
   void cell(int64_t value) { text_.cell(value); }

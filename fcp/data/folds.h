@@ -20,11 +20,6 @@ struct Folds {
 // and halved into training and calibration, an odd row dropped.
 Folds paper_folds(size_t rows, uint64_t seed);
 
-// One fold for each fraction, disjoint, in random order. The fractions are ≥ 0 and sum to at most
-// 1 (a fold ends at the rounded cumulative fraction, so that fractions that sum to 1 use all rows).
-std::vector<std::vector<size_t>> random_folds(size_t rows, std::span<const double> fractions,
-                                              uint64_t seed);
-
 // Rows in a random order in which those of one group follow each other; groups[i] is that of row i.
 struct GroupedOrder {
   std::vector<size_t> rows;

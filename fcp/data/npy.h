@@ -86,14 +86,13 @@ bool is_npy(const std::string& path);
 // leaves no file behind.
 class NpyWriter {
  public:
-  enum class Type { kFloat32, kBool, kInt64 };
+  enum class Type { kFloat32, kBool };
 
   NpyWriter(const std::string& path, std::vector<int64_t> row_shape, Type type = Type::kFloat32);
 
   // A whole number of rows. The element type must be the writer's own.
   void append(std::span<const float> values);
   void append(std::span<const bool> values);
-  void append(std::span<const int64_t> values);
   void close();
 
  private:

@@ -17,15 +17,7 @@ struct WrittenType {
 };
 
 WrittenType written_type(NpyWriter::Type type) {
-  switch (type) {
-    case NpyWriter::Type::kFloat32:
-      return {"<f4", 4};
-    case NpyWriter::Type::kBool:
-      return {"|b1", 1};
-    case NpyWriter::Type::kInt64:
-      return {"<i8", 8};
-  }
-  fail("unknown .npy type");
+  return type == NpyWriter::Type::kFloat32 ? WrittenType{"<f4", 4} : WrittenType{"|b1", 1};
 }
 
 std::string dictionary(NpyWriter::Type type, int64_t rows, std::span<const int64_t> row_shape) {
@@ -79,10 +71,6 @@ void NpyWriter::append(std::span<const float> values) {
 
 void NpyWriter::append(std::span<const bool> values) {
   append_bytes(Type::kBool, values.size(), as_bytes(values));
-}
-
-void NpyWriter::append(std::span<const int64_t> values) {
-  append_bytes(Type::kInt64, values.size(), as_bytes(values));
 }
 
 void NpyWriter::close() {

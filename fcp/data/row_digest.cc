@@ -158,13 +158,6 @@ double RowOverlap::share() const {
   return (hit - false_hits) / (1 - false_hits);
 }
 
-// Rows that are in the filter hit for certain; of the others the hits are binomial.
-double RowOverlap::standard_error() const {
-  if (distinct == 0 || false_hits >= 1) return std::numeric_limits<double>::infinity();
-  const double others = std::clamp(1 - share(), 0.0, 1.0) / static_cast<double>(distinct);
-  return std::sqrt(others * false_hits / (1 - false_hits));
-}
-
 double RowOverlap::filter_share() const {
   if (filter_distinct == 0) return 0;
   return std::clamp(share() * static_cast<double>(distinct) / filter_distinct, 0.0, 1.0);

@@ -82,10 +82,9 @@ struct RowOverlap {
   double filter_distinct = 0;  // distinct ones
   double false_hits = 0;       // the probability of a hit of a row that is not in the filter
 
-  // The share of the distinct rows that are in the filter: unbiased, so it may lie below 0; and its
-  // standard error. 0 and infinity where the filter cannot tell.
+  // The share of the distinct rows that are in the filter: unbiased, so it may lie below 0.
+  // 0 where the filter cannot tell.
   double share() const;
-  double standard_error() const;
 
   // The share of the filter's distinct rows that are among these, about; from 0 to 1.
   double filter_share() const;

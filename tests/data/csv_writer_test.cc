@@ -19,10 +19,15 @@ namespace {
 
 constexpr float kInfiniteFloat = std::numeric_limits<float>::infinity();
 
+void write_row(CsvWriter& writer, const std::vector<float>& numbers) {
+  for (const float number : numbers) writer.cell(number);
+  writer.end_row();
+}
+
 TEST(CsvWriter, WritesNumbersAndText) {
   const Folder folder;
   CsvWriter writer(folder.path("t.csv"), {"a", "b,c", "d\"e"});
-  writer.row(std::vector<float>{0.1f, kInfiniteFloat, -kInfiniteFloat});
+  write_row(writer, {0.1f, kInfiniteFloat, -kInfiniteFloat});
   writer.cell(int64_t{-7});
   writer.cell(std::string_view("two\nlines"));
   writer.cell(std::string_view(""));
@@ -43,7 +48,10 @@ TEST(CsvWriter, RefusesEndingsOfOtherTables) {
 
 TEST(CsvWriter, LeavesNothingBehindWhenNotClosed) {
   const Folder folder;
-  CsvWriter(folder.path("t.csv"), {"a"}).row(std::vector<float>{1});
+  {
+    CsvWriter writer(folder.path("t.csv"), {"a"});
+    write_row(writer, {1});
+  }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
@@ -79,9 +87,9 @@ TEST(CsvWriter, WritesTheSameBytesOnAnyNumberOfThreads) {
 TEST(CsvWriter, KeepsTheOrderOfSingleRowsAndMany) {
   const Folder folder;
   CsvWriter writer(folder.path("t.csv"), {"a"}, 3);
-  writer.row(std::vector<float>{1});
+  write_row(writer, {1});
   writer.rows(2, [](size_t row, CsvText& text) { text.cell(static_cast<int64_t>(2 + row)); });
-  writer.row(std::vector<float>{4});
+  write_row(writer, {4});
   writer.close();
   EXPECT_EQ(read_file(folder.path("t.csv")), "a\n1\n2\n3\n4\n");
 }
@@ -100,7 +108,7 @@ TEST(CsvWriter, RefusesAnotherWidthAmongManyRows) {
 TEST(CsvWriter, RefusesRowsOfAnotherWidth) {
   const Folder folder;
   CsvWriter writer(folder.path("t.csv"), {"a", "b"});
-  EXPECT_EQ(message_of(folder, [&] { writer.row(std::vector<float>{1}); }),
+  EXPECT_EQ(message_of(folder, [&] { write_row(writer, {1}); }),
             "t.csv: a row of 1 cells, expected 2");
 }
 
@@ -109,7 +117,7 @@ TEST(CsvWriter, SaysWhenTheDiskIsFull) {
   EXPECT_EQ(message_of(folder,
                        [] {
                          CsvWriter writer("/dev/full", {"a"});
-                         for (int i = 0; i < 100000; ++i) writer.row(std::vector<float>{1});
+                         for (int i = 0; i < 100000; ++i) write_row(writer, {1});
                          writer.close();
                        }),
             "/dev/full: cannot write: No space left on device");

@@ -1,12 +1,9 @@
 #include "fcp/data/folds.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include <gtest/gtest.h>
-
-#include "fcp/base/error.h"
 
 namespace fcp {
 namespace {
@@ -55,22 +52,6 @@ TEST(PaperFolds, PutEveryRowEverywhere) {
   for (const int count : in_test) EXPECT_NEAR(count / 4000.0, 0.2, 0.04);
 }
 
-TEST(RandomFolds, AreDisjointAndUseAllRows) {
-  const std::vector<double> thirds = {1. / 3, 1. / 3, 1. / 3};
-  const auto folds = random_folds(100, thirds, 7);
-  EXPECT_EQ(folds[0].size(), 33u);
-  EXPECT_EQ(folds[1].size(), 34u);
-  EXPECT_EQ(folds[2].size(), 33u);
-  std::vector<size_t> all(100);
-  std::iota(all.begin(), all.end(), size_t{0});
-  EXPECT_EQ(joined(folds), all);
-  const auto part = random_folds(100, std::vector<double>{0.25, 0, 0.5}, 7);
-  EXPECT_EQ(part[0].size(), 25u);
-  EXPECT_EQ(part[1].size(), 0u);
-  EXPECT_EQ(part[2].size(), 50u);
-  EXPECT_TRUE(distinct_below(joined(part), 100));
-}
-
 TEST(GroupedOrder, KeepsGroupsTogether) {
   const std::vector<int64_t> groups = {5, 1, 5, 2, 1, 5};
   std::set<std::vector<size_t>> orders;
@@ -85,11 +66,6 @@ TEST(GroupedOrder, KeepsGroupsTogether) {
   }
   EXPECT_EQ(orders.size(), 6u) << "all orders of three groups; one is missing in 200 draws with a "
                                   "chance below 1e-14";
-}
-
-TEST(RandomFolds, RefuseFractionsThatCannotBe) {
-  EXPECT_THROW(random_folds(10, std::vector<double>{0.8, 0.3}, 0), Error);
-  EXPECT_THROW(random_folds(10, std::vector<double>{-0.1, 0.3}, 0), Error);
 }
 
 }  // namespace

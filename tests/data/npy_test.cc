@@ -222,12 +222,6 @@ TEST_F(Npy, WriterAppendsAndFixesTheCount) {
   EXPECT_THAT(reader.shape(), ElementsAre(3, 3));
   EXPECT_EQ(reader.header().type.kind, 'b');
   EXPECT_THAT(reader.read_all().values, ElementsAre(1, 0, 1, 1, 0, 1, 0, 0, 1));
-
-  NpyWriter integers(path, {}, NpyWriter::Type::kInt64);
-  integers.append(std::vector<int64_t>{-5, 1 << 20});
-  integers.close();
-  EXPECT_THAT(read_npy(path).values, ElementsAre(-5, 1 << 20));
-  EXPECT_THAT(read_npy(path).shape, ElementsAre(2));
 }
 
 TEST_F(Npy, WriterRefusesMisuse) {
@@ -239,9 +233,10 @@ TEST_F(Npy, WriterRefusesMisuse) {
             "t.npy: 3 numbers are not a whole number of rows of 2");
   EXPECT_EQ(message_of(folder_,
                        [&] {
-                         writer.append(std::vector<int64_t>{1, 2});
+                         const bool bits[] = {true, false};
+                         writer.append(std::span<const bool>(bits));
                        }),
-            "t.npy: numbers of type <i8 appended, expected <f4");
+            "t.npy: numbers of type |b1 appended, expected <f4");
   EXPECT_EQ(message_of(folder_,
                        [] {
                          write_npy("/dev/full", Array{{1}, {1}});

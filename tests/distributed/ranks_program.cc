@@ -16,7 +16,6 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/output_file.h"
-#include "fcp/conformal/quantile.h"
 #include "fcp/distributed/run_ranks.h"
 #include "fcp/distributed/selection.h"
 
@@ -72,16 +71,10 @@ void check_scores_over_ranks(Communicator& ranks) {
     const SpreadScores spread = spread_scores(random, ranks.size(), 3000);
     const auto& mine = spread.by_rank[static_cast<size_t>(ranks.rank())];
     const uint64_t ks[] = {1, 1 + random.below(spread.all.size()), spread.all.size()};
-    const std::vector<double> found = distributed_select(ranks, mine, ks);
+    const std::vector<double> found = distributed_select(ranks, keys_of(mine), ks);
     for (size_t i = 0; i < found.size(); ++i) {
       const double expected = kth_smallest(spread.all, ks[i]);
       expect(std::memcmp(&found[i], &expected, 8) == 0, concat("selection ", repeat));
-    }
-    const Level levels[] = {Level(0.1), Level(0.01)};
-    const std::vector<double> quantiles = distributed_quantiles(ranks, mine, levels);
-    for (size_t i = 0; i < 2; ++i) {
-      expect(quantiles[i] == conformal_quantile(spread.all, levels[i]),
-             concat("quantile ", repeat));
     }
   }
 }

@@ -81,11 +81,10 @@ TEST(Selection, EqualsNthElementForAnyNumberOfRanks) {
     const SpreadScores spread = spread_scores(random, size, 40);
     std::vector<uint64_t> ks(random.below(6));
     for (uint64_t& k : ks) k = 1 + random.below(spread.all.size());
-    RankSelectionOptions options;
-    options.bits = 1 + static_cast<int>(random.below(16));
+    const int bits = 1 + static_cast<int>(random.below(16));
     run_threads(size, [&](Communicator& ranks) {
       const auto& mine = spread.by_rank[static_cast<size_t>(ranks.rank())];
-      const std::vector<double> found = distributed_select(ranks, mine, ks, options);
+      const std::vector<double> found = distributed_select(ranks, keys_of(mine), ks, bits);
       ASSERT_EQ(found.size(), ks.size());
       for (size_t i = 0; i < ks.size(); ++i) {
         ASSERT_TRUE(same_bits(found[i], kth_smallest(spread.all, ks[i]))) << "rank " << ks[i];
@@ -94,30 +93,11 @@ TEST(Selection, EqualsNthElementForAnyNumberOfRanks) {
   }
 }
 
-TEST(Selection, QuantilesEqualTheSerialOnes) {
-  Random random(2);
-  for (int repeat = 0; repeat < 200; ++repeat) {
-    const int size = 1 + static_cast<int>(random.below(6));
-    const SpreadScores spread = spread_scores(random, size, 30);
-    std::vector<Level> levels;
-    for (uint64_t i = random.below(5); i > 0; --i) {
-      levels.push_back(Level::fraction(1 + random.below(99), 100));
-    }
-    run_threads(size, [&](Communicator& ranks) {
-      const auto& mine = spread.by_rank[static_cast<size_t>(ranks.rank())];
-      const std::vector<double> found = distributed_quantiles(ranks, mine, levels);
-      ASSERT_EQ(found.size(), levels.size());
-      for (size_t i = 0; i < levels.size(); ++i) {
-        ASSERT_EQ(found[i], conformal_quantile(spread.all, levels[i]));
-      }
-    });
-  }
-}
-
-TEST(Selection, NoScoresAtAllAreTooFew) {
+TEST(Selection, NoScoresAtAll) {
   run_threads(3, [](Communicator& ranks) {
-    const Level levels[] = {Level(0.1)};
-    EXPECT_THAT(distributed_quantiles(ranks, {}, levels), ElementsAre(kInfinity));
+    EXPECT_THAT(distributed_select(ranks, {}, {}), ElementsAre());
+    const uint64_t one = 1;
+    EXPECT_THROW(distributed_select(ranks, {}, std::span(&one, 1)), Error);
   });
 }
 
@@ -125,34 +105,18 @@ TEST(Selection, SerialCommunicatorNeedsNoThreads) {
   const auto ranks = make_serial_communicator();
   const std::vector<double> scores = {3, -kInfinity, 2, 2};
   const uint64_t ks[] = {1, 2, 3, 4};
-  EXPECT_THAT(distributed_select(*ranks, scores, ks), ElementsAre(-kInfinity, 2, 2, 3));
-}
-
-TEST(Selection, NamesRankAndRowOfANaN) {
-  const auto select = [] {
-    run_threads(4, [](Communicator& ranks) {
-      std::vector<double> scores(10, 1.0);
-      if (ranks.rank() == 2) scores[7] = std::nan("");
-      RankSelectionOptions options;
-      options.first_row = 10 * static_cast<size_t>(ranks.rank());
-      const uint64_t ks[] = {1};
-      distributed_select(ranks, scores, ks, options);
-    });
-  };
-  EXPECT_THAT(select, ThrowsMessage<Error>(HasSubstr("score of row 27 on rank 2 is NaN")));
+  EXPECT_THAT(distributed_select(*ranks, keys_of(scores), ks), ElementsAre(-kInfinity, 2, 2, 3));
 }
 
 TEST(Selection, RefusesAKThatDoesNotExist) {
   const auto ranks = make_serial_communicator();
   const std::vector<double> scores = {1, 2};
   for (const uint64_t k : {uint64_t{0}, uint64_t{3}}) {
-    EXPECT_THAT([&] { distributed_select(*ranks, scores, std::span(&k, 1)); },
+    EXPECT_THAT([&] { distributed_select(*ranks, keys_of(scores), std::span(&k, 1)); },
                 ThrowsMessage<Error>(HasSubstr("-th smallest of 2 scores")));
   }
   const uint64_t one = 1;
-  RankSelectionOptions options;
-  options.bits = 17;
-  EXPECT_THROW(distributed_select(*ranks, scores, std::span(&one, 1), options), Error);
+  EXPECT_THROW(distributed_select(*ranks, keys_of(scores), std::span(&one, 1), 17), Error);
 }
 
 // The cost that docs/scale.md promises: at most 8 collectives and 84 KiB for one k, however the
@@ -163,7 +127,7 @@ TEST(Selection, TrafficStaysWithinTheBound) {
     const SpreadScores spread = spread_scores(random, 4, 200);
     const uint64_t ks[] = {1 + random.below(spread.all.size())};
     const Traffic traffic = run_threads(4, [&](Communicator& ranks) {
-      distributed_select(ranks, spread.by_rank[static_cast<size_t>(ranks.rank())], ks);
+      distributed_select(ranks, keys_of(spread.by_rank[static_cast<size_t>(ranks.rank())]), ks);
     });
     ASSERT_LE(traffic.collectives, 8u);
     ASSERT_LE(traffic.largest_collective, 8u << 11);
@@ -174,7 +138,7 @@ TEST(Selection, TrafficStaysWithinTheBound) {
 
 TEST(Selection, ManyRanksAndLevelsShareTheRounds) {
   constexpr int kRanks = 200;
-  const Level levels[] = {Level(0.01), Level(0.05), Level(0.1), Level(0.2)};
+  const uint64_t ks[] = {8000, 9000, 9500, 9900};
   std::vector<double> all;
   std::vector<std::vector<double>> by_rank(kRanks);
   Random random(4);
@@ -185,7 +149,7 @@ TEST(Selection, ManyRanksAndLevelsShareTheRounds) {
   std::mutex mutex;
   std::vector<std::vector<double>> answers;
   const Traffic traffic = run_threads(kRanks, [&](Communicator& ranks) {
-    auto found = distributed_quantiles(ranks, by_rank[static_cast<size_t>(ranks.rank())], levels);
+    auto found = distributed_select(ranks, keys_of(by_rank[static_cast<size_t>(ranks.rank())]), ks);
     const std::lock_guard lock(mutex);
     answers.push_back(std::move(found));
   });
@@ -193,7 +157,7 @@ TEST(Selection, ManyRanksAndLevelsShareTheRounds) {
   EXPECT_LE(traffic.collective_bytes, 24 + ((16u + 4 * 68) << 10));
   for (const auto& found : answers) {
     for (size_t i = 0; i < found.size(); ++i) {
-      ASSERT_EQ(found[i], conformal_quantile(all, levels[i]));
+      ASSERT_EQ(found[i], kth_smallest(all, ks[i]));
     }
   }
 }

@@ -7,6 +7,7 @@
 
 #include "fcp/base/infinity.h"
 #include "fcp/base/random.h"
+#include "fcp/distributed/refinement.h"
 
 namespace fcp {
 
@@ -56,6 +57,13 @@ inline SpreadScores spread_scores(Random& random, int ranks, size_t most_per_ran
     spread.all.insert(spread.all.end(), scores.begin(), scores.end());
   }
   return spread;
+}
+
+// As calibration keeps scores.
+inline std::vector<uint64_t> keys_of(const std::vector<double>& scores) {
+  std::vector<uint64_t> keys;
+  for (const double score : scores) keys.push_back(ordered_key(score));
+  return keys;
 }
 
 // By nth_element; k from 1.

@@ -136,32 +136,10 @@ void double_log(std::span<float> values) {
   }
 }
 
-void double_exp(std::span<float> values) {
-  for (float& value : values) value = std::exp(-std::exp(value));
-}
-
 Array segmentation_target(const Image& labels, const SegmentationTargetOptions& options) {
   Array target = blurred_labels(labels, options);
   double_log(target.values);
   return target;
-}
-
-Image likeliest_labels(std::span<const float> values, int height, int width, int first) {
-  Image labels = blank_image(height, width, 1);
-  const size_t pixels = labels.pixels.size(), channels = values.size() / pixels;
-  if (channels == 0 || values.size() % pixels != 0 || first < 0 ||
-      channels + static_cast<size_t>(first) > 256) {
-    fail("labels: found ", values.size(), " values for ", width, " x ", height,
-         " pixels, expected 1 to ", 256 - first, " for each");
-  }
-  for (size_t i = 0; i < pixels; ++i) {
-    size_t best = 0;
-    for (size_t channel = 1; channel < channels; ++channel) {
-      if (values[channel * pixels + i] < values[best * pixels + i]) best = channel;
-    }
-    labels.pixels[i] = static_cast<uint8_t>(best + static_cast<size_t>(first));
-  }
-  return labels;
 }
 
 void count_labels(const Image& labels, std::span<uint64_t> counts) {

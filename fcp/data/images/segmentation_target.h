@@ -36,16 +36,11 @@ struct SegmentationTargetOptions {
 // the weighted length (informative_weights of fcp/evaluation) starts from.
 Array blurred_labels(const Image& labels, const SegmentationTargetOptions& options = {});
 
-// log(−log y) and its inverse exp(−exp t), in place.
+// log(−log y), in place.
 void double_log(std::span<float> values);
-void double_exp(std::span<float> values);
 
 // log(−log ỹ): what the network is trained to give.
 Array segmentation_target(const Image& labels, const SegmentationTargetOptions& options = {});
-
-// The likeliest class of every pixel, one channel: that of the least of its values, which are
-// [channels, height, width]. The first channel is class `first`: 1 where class 0 is left out.
-Image likeliest_labels(std::span<const float> values, int height, int width, int first = 1);
 
 // Adds the pixels of every class to `counts`, which has one number per class.
 void count_labels(const Image& labels, std::span<uint64_t> counts);

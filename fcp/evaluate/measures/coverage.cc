@@ -96,14 +96,6 @@ GroupCoverage worst_group(std::span<const GroupCoverage> groups) {
                            });
 }
 
-std::vector<uint32_t> quantile_groups(std::span<const double> values, uint32_t groups) {
-  const std::vector<double> borders = quantile_borders(values, groups);
-  std::vector<uint32_t> result;
-  result.reserve(values.size());
-  for (const double value : values) result.push_back(group_among(borders, value));
-  return result;
-}
-
 std::vector<GroupCoverage> coverage_by_thirds(std::span<const double> response,
                                               std::span<const uint8_t> covered, double confidence) {
   return by_thirds(response, covered, confidence);

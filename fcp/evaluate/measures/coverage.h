@@ -71,11 +71,6 @@ std::vector<GroupCoverage> group_coverage(const GroupCounts& counts,
 // The group of least coverage, the first of several. At least one group is required.
 GroupCoverage worst_group(std::span<const GroupCoverage> groups);
 
-// Groups of about equal size along a value: row i is in group ⌊G · #{j : v_j < v_i} / N⌋. Equal
-// values share a group, so with many ties some groups are large and others empty. O(N) for few
-// groups.
-std::vector<uint32_t> quantile_groups(std::span<const double> values, uint32_t groups);
-
 // Coverage by thirds of the response: "lower third", "middle third", "upper third", the empty ones
 // left out. covered[i] is nonzero where row i is covered.
 std::vector<GroupCoverage> coverage_by_thirds(std::span<const double> response,
@@ -85,7 +80,8 @@ std::vector<GroupCoverage> coverage_by_thirds(std::span<const float> response,
                                               std::span<const uint8_t> covered,
                                               double confidence = 0.95);
 
-// Coverage in quantile groups of a size, in ascending order, the empty groups left out.
+// Coverage in quantile groups of a size, in ascending order, the empty groups left out: row i is in
+// group ⌊strata · #{j : size_j < size_i} / rows⌋.
 std::vector<Stratum> coverage_by_size(std::span<const double> sizes,
                                       std::span<const uint8_t> covered, uint32_t strata,
                                       double confidence = 0.95);

@@ -61,7 +61,7 @@ struct MeasuredRegion {
 };
 MeasuredRegion measure_region(const IntervalBatch& batch, size_t at);
 
-// cost + (2/α) · distance, Winkler's (length.h); of a one-sided bound cost + (1/α) · distance, the
+// cost + (2/α) · distance, Winkler's; of a one-sided bound cost + (1/α) · distance, the
 // pinball loss of the bound over α. Both are least, in the mean, for the true quantiles.
 double region_score(const MeasuredRegion& region, const Level& level, BoundSide side);
 

@@ -52,11 +52,6 @@ double median_of(std::span<double> values) {
   return below == *middle ? below : below / 2 + *middle / 2;
 }
 
-double interval_score(double lower, double upper, double y, const Level& level) {
-  const double distance = std::max({lower - y, y - upper, 0.0});
-  return Interval{lower, upper}.length() + 2 / level.value() * distance;
-}
-
 std::vector<double> informative_weights(std::span<const double> labels, size_t outputs) {
   if (outputs == 0 || labels.size() % outputs != 0) {
     fail("found ", labels.size(), " labels; expected rows of ", outputs);

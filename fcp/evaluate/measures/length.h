@@ -40,13 +40,6 @@ struct LengthSums {
 // The median of at least one value, reordering them. Values may be infinite. O(n).
 double median_of(std::span<double> values);
 
-// The interval score of Winkler: length + (2/α) · distance of y from the interval. Its mean is
-// least for the true α/2 and 1 − α/2 quantiles, so it weighs length against misses in one number.
-// For an empty interval the length is 0 and the distance that to its farther end.
-//
-// Reference: Gneiting, Raftery, Strictly Proper Scoring Rules, JASA 2007, section 6.2.
-double interval_score(double lower, double upper, double y, const Level& level);
-
 // The weights of the paper's weighted length, for rows of K pixels whose smoothed labels Y are in
 // [0, 1]: w_j = |2 Y_j − 1| / Σ_j |2 Y_j − 1|, near zero where an object ends and Y is near 1/2. A
 // row with Y = 1/2 throughout weighs all pixels equally. labels is [rows × outputs], row by row,

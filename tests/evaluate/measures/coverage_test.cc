@@ -64,46 +64,6 @@ TEST(GroupCoverage, CountsEachGroup) {
   EXPECT_THROW(worst_group({}), Error);
 }
 
-TEST(QuantileGroups, AreEqualInSizeWithoutTies) {
-  Random random(1);
-  std::vector<double> values(900);
-  for (double& value : values) value = random.normal();
-  const std::vector<uint32_t> groups = quantile_groups(values, 3);
-  double highest[3] = {-kInfinity, -kInfinity, -kInfinity};
-  double lowest[3] = {kInfinity, kInfinity, kInfinity};
-  for (size_t i = 0; i < values.size(); ++i) {
-    highest[groups[i]] = std::max(highest[groups[i]], values[i]);
-    lowest[groups[i]] = std::min(lowest[groups[i]], values[i]);
-  }
-  for (const uint32_t group : {0u, 1u, 2u}) {
-    EXPECT_EQ(std::count(groups.begin(), groups.end(), group), 300);
-  }
-  EXPECT_LT(highest[0], lowest[1]);
-  EXPECT_LT(highest[1], lowest[2]);
-}
-
-TEST(QuantileGroups, KeepTiesTogether) {
-  const std::vector<double> values = {0, 0, 0, 0, 1, kInfinity, kInfinity, 2, 0};
-  EXPECT_EQ(quantile_groups(values, 3), (std::vector<uint32_t>{0, 0, 0, 0, 1, 2, 2, 2, 0}));
-  EXPECT_EQ(quantile_groups(std::vector<double>(5, 3.0), 4), std::vector<uint32_t>(5, 0));
-  EXPECT_THROW(quantile_groups(values, 0), Error);
-}
-
-TEST(QuantileGroups, FollowTheirDefinition) {
-  Random random(2);
-  for (int repeat = 0; repeat < 500; ++repeat) {
-    std::vector<double> values(1 + random.below(40));
-    for (double& value : values) value = static_cast<double>(random.below(12));
-    const uint32_t count = 1 + static_cast<uint32_t>(random.below(6));
-    const std::vector<uint32_t> groups = quantile_groups(values, count);
-    for (size_t i = 0; i < values.size(); ++i) {
-      size_t below = 0;
-      for (const double other : values) below += other < values[i];
-      ASSERT_EQ(groups[i], count * below / values.size());
-    }
-  }
-}
-
 TEST(CoverageByThirds, LeavesEmptyThirdsOut) {
   const std::vector<double> response = {0, 0, 0, 0, 0, 0, 0, 5, 6, 7};
   const std::vector<uint8_t> covered = {1, 1, 1, 1, 1, 1, 0, 1, 0, 0};
@@ -126,7 +86,12 @@ TEST(CoverageBySize, EqualsCountingRowByRow) {
       sizes[i] = random.below(8) == 0 ? kInfinity : static_cast<double>(random.below(20));
       covered[i] = static_cast<uint8_t>(random.below(2));
     }
-    const std::vector<uint32_t> group = quantile_groups(sizes, strata);
+    std::vector<uint32_t> group;  // ⌊strata · #{smaller sizes} / n⌋: equal sizes share one
+    for (const double size : sizes) {
+      const auto smaller = [&](double other) { return other < size; };
+      const auto below = static_cast<size_t>(std::count_if(sizes.begin(), sizes.end(), smaller));
+      group.push_back(static_cast<uint32_t>(strata * below / n));
+    }
     std::vector<Stratum> expected;
     for (uint32_t g = 0; g < strata; ++g) {
       Stratum stratum{.low = kInfinity, .high = -kInfinity, .coverage = {}};

@@ -19,6 +19,12 @@
 namespace fcp {
 namespace {
 
+// Winkler's: length + (2/α) · distance of y from the interval; from an empty one's farther end.
+// Gneiting, Raftery, Strictly Proper Scoring Rules, JASA 2007, section 6.2.
+double interval_score(const Interval& interval, double y, double alpha) {
+  return interval.length() + 2 / alpha * std::max({interval.lower - y, y - interval.upper, 0.0});
+}
+
 using reference::kInfinity;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -130,7 +136,7 @@ TEST_P(IntervalEvaluationTest, EqualsTheSlowVersion) {
   for (size_t i = 0; i < table.truth.size(); ++i) {
     const Interval interval{table.lower[i], table.upper[i]};
     inside[i % outputs] += interval.contains(table.truth[i]);
-    score += interval_score(interval.lower, interval.upper, table.truth[i], Level(0.1));
+    score += interval_score(interval, table.truth[i], 0.1);
     if (table.weights[i] != 0) weighted += table.weights[i] * interval.length();
   }
   for (size_t k = 0; k < outputs; ++k) {

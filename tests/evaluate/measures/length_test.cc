@@ -53,38 +53,6 @@ TEST(MedianOf, EqualsTheMiddleOfTheSorted) {
   EXPECT_THROW(median_of({}), Error);
 }
 
-TEST(IntervalScore, ChargesLengthAndMisses) {
-  const Level level(0.1);
-  EXPECT_EQ(interval_score(1, 4, 2, level), 3);
-  EXPECT_EQ(interval_score(1, 4, 1, level), 3);
-  EXPECT_NEAR(interval_score(1, 4, 0.5, level), 3 + 20 * 0.5, 1e-12);
-  EXPECT_NEAR(interval_score(1, 4, 6, level), 3 + 20 * 2, 1e-12);
-  EXPECT_EQ(interval_score(-kInfinity, 3, 0, level), kInfinity);
-  EXPECT_EQ(interval_score(-kInfinity, 4, 2, level), kInfinity);
-  EXPECT_NEAR(interval_score(3, 1, 1.5, level), 20 * 1.5, 1e-12);  // empty: 1.5 from 3
-  EXPECT_EQ(interval_score(kInfinity, -kInfinity, 0, level), kInfinity);
-}
-
-// Its mean is least at the true quantiles: among intervals for a uniform response at α = 0.2, [0.1,
-// 0.9] wins. The exact mean of [l, u] is (u − l) + (l² + (1 − u)²)/α; the grid below holds its
-// minimum.
-TEST(IntervalScore, IsLeastAtTheQuantiles) {
-  const Level level(0.2);
-  const auto mean = [&](double lower, double upper) {
-    double sum = 0;
-    for (int i = 0; i < 1000; ++i) sum += interval_score(lower, upper, (i + 0.5) / 1000, level);
-    return sum / 1000;
-  };
-  const double best = mean(0.1, 0.9);
-  for (double lower = 0; lower < 0.45; lower += 0.05) {
-    for (double upper = 0.55; upper < 1.01; upper += 0.05) {
-      EXPECT_GE(mean(lower, upper), best - 1e-12);
-      EXPECT_NEAR(mean(lower, upper),
-                  upper - lower + (lower * lower + (1 - upper) * (1 - upper)) / 0.2, 1e-3);
-    }
-  }
-}
-
 TEST(InformativeWeights, AreThePapers) {
   const std::vector<double> labels = {0, 0.5, 1, 0.75, 0.5, 0.5, 0.5, 0.5};
   EXPECT_THAT(

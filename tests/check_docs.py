@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
-"""Fails where a page names a file that does not exist, links to nothing, is not part of the site, or
-lists other modules than check_includes.py knows."""
+"""Fails where a page names a file, a test or a name inside of files that does not exist, links to
+nothing, is not part of the site, or lists other modules, operators, scores or calibrations than the
+sources have."""
 import pathlib
 import re
 import sys
 
 from check_includes import BELOW
 
-FOLDERS = "benchmarks|cli|cmake|docs|examples|fcp|fuzz|python|scripts|tests"
+FOLDERS = "apps|benchmarks|cmake|deploy|docs|examples|fcp|fuzz|include|python|scripts|tests"
 NAMED = re.compile(rf"`((?:{FOLDERS})/[\w./*-]+)`")
 # Replaced by others when a file is read.
 REWRITTEN = {("ai.onnx", name) for name in (
     "SequenceConstruct SequenceEmpty SequenceInsert SequenceErase SequenceAt SequenceLength "
     "SplitToSequence ConcatFromSequence").split()} | {("ai.onnx.ml", "ZipMap")}
 LINK = re.compile(r"\]\((?!https?:)([^)\s]*)\)")
+# A file by its name alone, as a table does that has named the folder, and a test of C++.
+FILE = re.compile(r"`(\w+\.(?:cc|h|py|js))`")
+TEST = re.compile(r"`([A-Z]\w+\.[A-Z]\w+)`")
 
 
 def anchors(text):
@@ -38,6 +42,34 @@ def operator_complaints(root):
         yield f"networks.md: the table of operators has {name} of {domain}, which operators.inc lacks"
 
 
+def sources(root, *folders):
+    return "\n".join(path.read_text(encoding="utf-8", errors="replace")
+                     for folder in folders for path in sorted((root / folder).rglob("*"))
+                     if path.suffix in (".cc", ".h", ".py"))
+
+
+def name_complaints(root):
+    """Files by their names, tests, what lies in a file under which name, and names of methods."""
+    files = {path.name for folder in FOLDERS.split("|") for path in (root / folder).rglob("*.*")}
+    tests = {".".join(names) for names in
+             re.findall(r"\bTEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", sources(root, "tests"))}
+    for page in sorted([*root.glob("*.md"), *root.glob("docs/*.md")]):
+        text = page.read_text(encoding="utf-8")
+        for name in set(FILE.findall(text)) - files:
+            yield f"{page.name}: names {name}, which does not exist"
+        for name in set(TEST.findall(text)) - tests:
+            yield f"{page.name}: names the test {name}, which does not exist"
+    code = sources(root, "fcp", "python")
+    for name in re.findall(r"`(fcp\.[a-z_.0-9]+)`", (root / "docs/formats.md").read_text(encoding="utf-8")):
+        if f'"{name}"' not in code:
+            yield f"formats.md: names {name}, which no source writes"
+    told = "".join((root / "docs" / name).read_text(encoding="utf-8")
+                   for name in ("networks.md", "classification.md"))
+    for name in re.findall(r'char kName\[\] = "(\w+)"', sources(root, "fcp/methods")):
+        if name != "cross_labels" and not re.search(rf"`{name}\b", told):
+            yield f"networks.md and classification.md do not say what {name} is"
+
+
 def complaints(root):
     for page in sorted([*root.glob("*.md"), *root.glob("docs/*.md")]):
         text = page.read_text(encoding="utf-8")
@@ -58,6 +90,7 @@ def complaints(root):
     for name in sorted(pages ^ {page.name for page in root.glob("docs/*.md")}):
         yield f"mkdocs.yml and docs/ have different pages: {name}"
     yield from operator_complaints(root)
+    yield from name_complaints(root)
     table = (root / "CONTRIBUTING.md").read_text(encoding="utf-8").split("| module |")[1]
     listed = set(re.findall(r"^\| `([\w/]+)` \|", table.split("\n\n")[0], flags=re.M))
     for module in sorted(listed ^ set(BELOW)):

@@ -105,7 +105,8 @@ void run_demo(const DemoOptions& options) {
 
 void add_demo(CLI::App& app) {
   auto options = std::make_shared<DemoOptions>();
-  CLI::App* verb = app.add_subcommand("demo", "fcp fit on built-in data, and an HTML report");
+  CLI::App* verb =
+      app.add_subcommand("demo", "Run fcp fit on built-in data and write an HTML report");
   verb->footer("Example:\n  fcp demo --out fcp-demo");
   verb->add_option("--out", options->folder, "Folder for the files it makes")
       ->capture_default_str();

@@ -97,8 +97,8 @@ void run_demo(const DemoOptions& options) {
     return;
   }
   std::cout << "\nEverything is in " << options.folder << "/; open " << file("report.html")
-            << ". train.csv, calibration.csv and test.csv split the rows once more, for the steps "
-               "one by one; do not judge model.onnx on them, it has seen rows of each\n";
+            << ". train.csv, calibration.csv and test.csv are another split of the rows, to try "
+               "single steps on; do not evaluate model.onnx on them: it has seen rows of each\n";
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ class Deploy(unittest.TestCase):
         known = set(re.findall(r'\{"(fcp_\w+)", "', source))
         self.assertGreater(len(known), 20)
         rules = (DEPLOY / "fcp-alerts.yml").read_text(encoding="utf-8")
-        pages = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+        pages = (ROOT / "docs/production.md").read_text(encoding="utf-8")
         for name in re.findall(r"\bfcp_[a-z_0-9]+\b", rules + pages):
             self.assertIn(re.sub(r"_bucket$", "", name), known)
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Fails where a page names a file that does not exist, links to nothing, is not part of the site, or
-lists other modules than check_includes.py knows, or where a walk through the code is too long, miscounted
-or has a file in a folder that nothing before it includes or is in."""
+"""Fails where a page names a file, a test or a name inside of files that does not exist, links to
+nothing, is not part of the site, or lists other modules, operators, scores or calibrations than the
+sources have; and where a walk through the code is too long, miscounted or leaves the includes."""
 import pathlib
 import re
 import sys
 
 from check_includes import BELOW
 
-FOLDERS = "benchmarks|cli|cmake|docs|examples|fcp|fuzz|python|scripts|tests"
+FOLDERS = "apps|benchmarks|cmake|deploy|docs|examples|fcp|fuzz|include|python|scripts|tests"
 NAMED = re.compile(rf"`((?:{FOLDERS})/[\w./*-]+)`")
 # Replaced by others when a file is read.
 REWRITTEN = {("ai.onnx", name) for name in (
@@ -18,6 +18,9 @@ REWRITTEN = {("ai.onnx", name) for name in (
 WALKS = ["`fcp calibrate`", "`fcp predict`", "`fcp fit`", "a served request"]
 LONGEST_WALK = 20
 LINK = re.compile(r"\]\((?!https?:)([^)\s]*)\)")
+# A file by its name alone, as a table does that has named the folder, and a test of C++.
+FILE = re.compile(r"`(\w+\.(?:cc|h|py|js))`")
+TEST = re.compile(r"`([A-Z]\w+\.[A-Z]\w+)`")
 
 
 def anchors(text):
@@ -77,6 +80,34 @@ def walk_complaints(root):
             folders.add(file.parent)
 
 
+def sources(root, *folders):
+    return "\n".join(path.read_text(encoding="utf-8", errors="replace")
+                     for folder in folders for path in sorted((root / folder).rglob("*"))
+                     if path.suffix in (".cc", ".h", ".py"))
+
+
+def name_complaints(root):
+    """Files by their names, tests, what lies in a file under which name, and names of methods."""
+    files = {path.name for folder in FOLDERS.split("|") for path in (root / folder).rglob("*.*")}
+    tests = {".".join(names) for names in
+             re.findall(r"\bTEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", sources(root, "tests"))}
+    for page in sorted([*root.glob("*.md"), *root.glob("docs/*.md")]):
+        text = page.read_text(encoding="utf-8")
+        for name in set(FILE.findall(text)) - files:
+            yield f"{page.name}: names {name}, which does not exist"
+        for name in set(TEST.findall(text)) - tests:
+            yield f"{page.name}: names the test {name}, which does not exist"
+    code = sources(root, "fcp", "python")
+    for name in re.findall(r"`(fcp\.[a-z_.0-9]+)`", (root / "docs/formats.md").read_text(encoding="utf-8")):
+        if f'"{name}"' not in code:
+            yield f"formats.md: names {name}, which no source writes"
+    told = "".join((root / "docs" / name).read_text(encoding="utf-8")
+                   for name in ("networks.md", "classification.md"))
+    for name in re.findall(r'char kName\[\] = "(\w+)"', sources(root, "fcp/methods")):
+        if name != "cross_labels" and not re.search(rf"`{name}\b", told):
+            yield f"networks.md and classification.md do not say what {name} is"
+
+
 def complaints(root):
     for page in sorted([*root.glob("*.md"), *root.glob("docs/*.md")]):
         text = page.read_text(encoding="utf-8")
@@ -98,6 +129,7 @@ def complaints(root):
         yield f"mkdocs.yml and docs/ have different pages: {name}"
     yield from operator_complaints(root)
     yield from walk_complaints(root)
+    yield from name_complaints(root)
     table = (root / "CONTRIBUTING.md").read_text(encoding="utf-8").split("| module |")[1]
     listed = set(re.findall(r"^\| `([\w/]+)` \|", table.split("\n\n")[0], flags=re.M))
     for module in sorted(listed ^ set(BELOW)):

@@ -159,7 +159,7 @@ void print_checked(const CheckFlags& flags, const CheckResult& result, const Lev
     return;
   }
   const bool each = !result.targets_in.empty();
-  say(flags.common, concat(result.in, " of ", result.rows, " rows are in",
+  say(flags.common, concat(result.in, " of ", result.rows, " rows are in their regions",
                            each ? " with all targets" : "", " at alpha ", level.text()));
   for (size_t k = 0; k < result.targets_in.size(); ++k) {
     say(flags.common, concat("  ", targets[k], ": ", result.targets_in[k], " rows"));
@@ -208,7 +208,8 @@ void run_check(const CheckFlags& flags) {
 
 void add_check(CLI::App& app) {
   auto flags = std::make_shared<CheckFlags>();
-  CLI::App* verb = app.add_subcommand("check", "Score, p-value, in or out, and outliers");
+  CLI::App* verb =
+      app.add_subcommand("check", "Score, p-value and membership of each row; outliers");
   verb->footer(
       "Examples:\n"
       "  fcp check calibrated.onnx --data rows.csv --target y --out checked.csv\n"
@@ -220,13 +221,11 @@ void add_check(CLI::App& app) {
       "network.");
   verb->add_option("model", flags->model, "Calibrated predictor")->required();
   verb->add_option("--data", flags->data.data, "Rows: CSV, .npy or .npz:entry")->required();
-  verb->add_option("--alpha", flags->alpha, "Level at which a row is in")->capture_default_str();
-  verb->add_flag(
-      "--outliers", flags->outliers,
-      "Tells the rows that are outliers, all rows considered together: by their answers, "
-      "or with --reference by their features");
-  verb->add_option("--fdr", flags->rate,
-                   "Share of them that may be false, on average; by default 0.1");
+  verb->add_option("--alpha", flags->alpha, "Level of the regions")->capture_default_str();
+  verb->add_flag("--outliers", flags->outliers,
+                 "Mark outliers, all rows considered together: by their answers, or with "
+                 "--reference by their features");
+  verb->add_option("--fdr", flags->rate, "Expected share of false ones among them; by default 0.1");
   add_reference(*verb, flags->reference);
   verb->add_option("--keep", flags->keep,
                    "With --reference: CSV columns to write before the score, as id,name; 'all'");

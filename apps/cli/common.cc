@@ -32,7 +32,7 @@ void add_common(CLI::App& verb, CommonOptions& options, unsigned takes) {
   if (takes & kTakesJson) verb.add_flag("--json", options.json, "Print the result as JSON");
   verb.add_flag("--quiet", options.quiet, "No messages and no progress on stderr");
   if (takes & kTakesSeed) {
-    verb.add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
+    verb.add_option("--seed", options.seed, "Random seed")->capture_default_str();
   }
   if (takes & kTakesThreads) {
     verb.add_option("--threads", options.threads,

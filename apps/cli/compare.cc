@@ -93,7 +93,8 @@ void run_compare(const CompareFlags& flags) {
 
 void add_compare(CLI::App& app) {
   auto flags = std::make_shared<CompareFlags>();
-  CLI::App* verb = app.add_subcommand("compare", "Two calibrated predictors on the same rows");
+  CLI::App* verb =
+      app.add_subcommand("compare", "Compare two calibrated predictors on the same rows");
   verb->footer("Example:\n  fcp compare a.onnx b.onnx --data test.csv --target y");
   verb->add_option("a", flags->a, "Calibrated predictor")->required();
   verb->add_option("b", flags->b, "Another one")->required();

@@ -126,7 +126,7 @@ void write_script(const std::string& shell, std::ostream& out, const CLI::App& a
 
 void add_completion(CLI::App& app) {
   const auto shell = std::make_shared<std::string>();
-  CLI::App* verb = app.add_subcommand("completion", "A script that completes fcp in a shell");
+  CLI::App* verb = app.add_subcommand("completion", "Write a script that completes fcp in a shell");
   verb->footer(
       "Examples:\n"
       "  fcp completion bash > ~/.local/share/bash-completion/completions/fcp\n"

@@ -69,20 +69,22 @@ void add_data(CLI::App& verb, DataFlags& flags, bool needs_target, TakesImages i
   verb.add_option("--drop", flags.drop, "CSV columns to leave out")
       ->delimiter(',')
       ->allow_extra_args(false);
-  verb.add_option("--categorical", flags.categorical, "CSV columns of categories, to one-hot")
+  verb.add_option("--categorical", flags.categorical,
+                  "CSV columns to encode as categories (one-hot)")
       ->delimiter(',')
       ->allow_extra_args(false);
   verb.add_flag("--impute", flags.impute, "Replace missing CSV values by the column's mean");
-  verb.add_option("--missing", flags.missing,
-                  "CSV cells that stand for no value besides empty ones, NA, NaN, null and ?: as "
-                  "-,unknown,.")
+  verb.add_option(
+          "--missing", flags.missing,
+          "CSV cells that mean a missing value, such as -,unknown; besides empty ones, NA, NaN, "
+          "null and ?")
       ->delimiter(',')
       ->allow_extra_args(false);
   verb.add_option("--encoding", flags.encoding, "Encoding of CSV text")
       ->check(CLI::IsMember(text_encoding_names()))
       ->capture_default_str();
   add_table_flags(verb, flags);
-  verb.add_option("--batch", flags.batch, "Rows at a time; 0 chooses")->capture_default_str();
+  verb.add_option("--batch", flags.batch, "Rows per batch; 0: automatic")->capture_default_str();
   if (images == TakesImages::kYes) add_images(verb, flags);
 }
 

@@ -97,15 +97,16 @@ void run_demo(const DemoOptions& options) {
     return;
   }
   std::cout << "\nEverything is in " << options.folder << "/; open " << file("report.html")
-            << ". train.csv, calibration.csv and test.csv split the rows once more, for the steps "
-               "one by one; do not judge model.onnx on them, it has seen rows of each\n";
+            << ". train.csv, calibration.csv and test.csv are another split of the rows, to try "
+               "single steps on; do not evaluate model.onnx on them: it has seen rows of each\n";
 }
 
 }  // namespace
 
 void add_demo(CLI::App& app) {
   auto options = std::make_shared<DemoOptions>();
-  CLI::App* verb = app.add_subcommand("demo", "fcp fit on built-in data, and an HTML report");
+  CLI::App* verb =
+      app.add_subcommand("demo", "Run fcp fit on built-in data and write an HTML report");
   verb->footer("Example:\n  fcp demo --out fcp-demo");
   verb->add_option("--out", options->folder, "Folder for the files it makes")
       ->capture_default_str();

@@ -170,7 +170,7 @@ void print_findings(const Findings& found) {
 
 void add_doctor(CLI::App& app) {
   const auto json = std::make_shared<bool>(false);
-  CLI::App* verb = app.add_subcommand("doctor", "What this machine and this build offer");
+  CLI::App* verb = app.add_subcommand("doctor", "Show what this machine and this build offer");
   verb->footer("Examples:\n  fcp doctor\n  fcp doctor --json");
   verb->add_flag("--json", *json, "Print the findings as JSON");
   verb->callback([json] {

@@ -105,8 +105,8 @@ void add_evaluate(CLI::App& app) {
   add_levels(*verb, flags->levels);
   add_facts(*verb, flags->facts);
   verb->add_option("--refit", flags->refits,
-                   "Calibrated predictors of other training or calibration runs, with commas "
-                   "between: how much their intervals share with these")
+                   "Predictors of other training or calibration runs, separated by commas: "
+                   "measure how much their intervals overlap")
       ->delimiter(',')
       ->allow_extra_args(false);
   verb->add_option("--report", flags->report.html, "HTML report to write");

@@ -63,7 +63,7 @@ void add_online(CLI::App& verb, OnlineFlags& flags) {
       ->needs(online)
       ->capture_default_str();
   verb.add_option("--window", flags.window,
-                  "Online: take radii from the last so many scores; 0: from those of the file")
+                  "Online: take radii from this many last scores; 0: from those of the file")
       ->needs(online)
       ->capture_default_str();
 }

@@ -58,7 +58,8 @@ void run_explain(const ExplainFlags& flags) {
 
 void add_explain(CLI::App& app) {
   auto flags = std::make_shared<ExplainFlags>();
-  CLI::App* verb = app.add_subcommand("explain", "Why is an interval wide: what its columns do");
+  CLI::App* verb =
+      app.add_subcommand("explain", "Explain which columns move predictions and widen intervals");
   verb->footer(
       "Example:\n"
       "  fcp explain calibrated.onnx --data rows.csv --report why.html\n"

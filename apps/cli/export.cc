@@ -98,7 +98,7 @@ void run_export(const ExportVerbOptions& options) {
 void add_export(CLI::App& app) {
   auto options = std::make_shared<ExportVerbOptions>();
   CLI::App* verb =
-      app.add_subcommand("export", "Plain ONNX with the regions as outputs, for any runtime");
+      app.add_subcommand("export", "Write plain ONNX with the regions as outputs, for any runtime");
   verb->footer(
       "Examples:\n"
       "  fcp export calibrated.onnx --alpha 0.1 --out intervals.onnx\n"

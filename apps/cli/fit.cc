@@ -159,17 +159,16 @@ void add_fit(CLI::App& app) {
                    "classes; auto takes text, and up to ten different whole numbers, as classes")
       ->check(CLI::IsMember({"auto", "regression", "classification", "numbers", "classes"}))
       ->capture_default_str();
-  verb->add_option("--shares", flags->shares, "Training, calibration and test rows, as 3:1:1");
-  verb->add_option(
-      "--keep-together", flags->keep_together,
-      "CSV column, as a patient or a shop: the rows of each value stay together in the "
-      "split and in all that is learned, and the column is no feature unless --schema "
-      "names it");
+  verb->add_option("--shares", flags->shares,
+                   "Shares of training, calibration and test rows, such as 3:1:1");
+  verb->add_option("--keep-together", flags->keep_together,
+                   "CSV column, such as a patient or a shop: rows of one value stay together "
+                   "in the split and in training; it is no feature unless --schema names it");
   verb->add_option("--group", flags->group, "The old name of --keep-together")
       ->excludes("--keep-together");
   verb->add_option("--cover-each", flags->cover_each,
-                   "Coverage for each value of this CSV column, or with 'label' for each class: a "
-                   "radius for each");
+                   "A radius and a guarantee for each value of this CSV column, or for each "
+                   "class: label");
   verb->add_option("--time", flags->time,
                    "CSV column of dates or numbers: test on the newest rows; then train again on "
                    "all rows but the newest, which calibrate. With --keep-together a value is as "
@@ -180,17 +179,17 @@ void add_fit(CLI::App& app) {
                    "guarantee is for a row like those of the table");
   verb->add_option("--keep-parts", flags->parts,
                    "Folder for the training, calibration and test rows as CSV files");
-  verb->add_option("--score", flags->score, "Score to calibrate; auto tries all that suit")
+  verb->add_option("--score", flags->score, "Score to calibrate; auto compares all that apply")
       ->capture_default_str();
   verb->add_option("--objective", flags->objective, find_option("objective").help)
       ->check(CLI::IsMember({kByIntervalScore, kByLength}))
       ->capture_default_str();
-  verb->add_option(
-          "--calibration", flags->calibration,
-          "split: rows of their own calibrate; cross: all rows but those of the test train "
-          "and calibrate, in ten folds (CV+), which guarantees about 1 - 2 alpha and "
-          "usually covers 1 - alpha; rectified: split, with a learned quantile of the score that "
-          "evens coverage out; auto is cross for one target below 1,000 such rows, else split")
+  verb->add_option("--calibration", flags->calibration,
+                   "split: separate rows calibrate; cross: all rows but the test rows train "
+                   "and calibrate, in ten folds (CV+), which guarantees about 1 - 2 alpha and "
+                   "usually covers 1 - alpha; rectified: split, with coverage evened out by a "
+                   "learned quantile of the score; auto is cross for one target below 1,000 "
+                   "such rows, else split")
       ->check(CLI::IsMember({"auto", "split", "cross", "rectified"}))
       ->capture_default_str();
   for (const char* option :
@@ -198,14 +197,14 @@ void add_fit(CLI::App& app) {
     add_option_flag(*verb, flags->method, find_option(option));
   }
   verb->add_option("--members", flags->members, "Networks of the ensemble [5]");
-  verb->add_option("--epochs", flags->epochs, "Epochs at most [80 to 400, by the number of rows]");
+  verb->add_option("--epochs", flags->epochs,
+                   "Maximum number of epochs [80 to 400, by the number of rows]");
   verb->add_option("--target-scale", flags->target_scale,
                    "Learn the target as it is or by its logarithm; auto compares the interval "
                    "scores of short boosted runs out of fold")
       ->check(CLI::IsMember({"auto", "identity", "log"}))
       ->capture_default_str();
-  verb->add_flag("--no-trees", flags->no_trees,
-                 "Networks alone, without boosted trees beside them");
+  verb->add_flag("--no-trees", flags->no_trees, "Networks only, no boosted trees");
   flags->data.may_show = true;
   add_data(*verb, flags->data, /*needs_target=*/true, TakesImages::kNo);
   add_common(*verb, flags->common);

@@ -97,7 +97,7 @@ std::string outcome_line(const FitOutcome& result) {
 // By what rows the predictor was made.
 std::string made_words(const MadeRows& rows, const std::string& score) {
   std::string words = concat("trained on ", format_count(rows.training), " rows, calibrated on ",
-                             format_count(rows.calibration), " by the score ", score);
+                             format_count(rows.calibration), " with the score ", score);
   if (rows.selection > 0) {
     words += concat(" (", format_count(rows.selection), " held out for selection)");
   }

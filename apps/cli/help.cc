@@ -138,7 +138,7 @@ void group_options(CLI::App& app) {
 
 void add_help(CLI::App& app) {
   const auto words = std::make_shared<std::vector<std::string>>();
-  CLI::App* verb = app.add_subcommand("help", "What a verb does and its options");
+  CLI::App* verb = app.add_subcommand("help", "Show what a verb does and its options");
   verb->footer("Examples:\n  fcp help calibrate\n  fcp help segment evaluate");
   verb->add_option("verb", *words, "A verb; without one, all of them are listed");
   verb->callback([&app, words] { std::cout << help_of(app, *words); });

@@ -55,8 +55,9 @@ void add_levels(CLI::App& verb, LevelFlags& flags, bool several) {
                                                  "of fcp fit brings its own"
                                                : "Share of regions that may miss the truth");
   alpha->delimiter(',')->allow_extra_args(false)->default_str("0.1");
-  CLI::Option* confidence = verb.add_option(
-      "--confidence", flags.confidence, "Share of regions that are to hold it: 0.9 is --alpha 0.1");
+  CLI::Option* confidence =
+      verb.add_option("--confidence", flags.confidence,
+                      "Share of regions that should hold the truth: 0.9 is --alpha 0.1");
   confidence->delimiter(',')->allow_extra_args(false)->excludes(alpha);
 }
 

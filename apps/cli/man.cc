@@ -98,7 +98,7 @@ void write_page(std::ostream& out, const CLI::App& app) {
 }  // namespace
 
 void add_man(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand("man", "The manual page");
+  CLI::App* verb = app.add_subcommand("man", "Write the manual page");
   verb->footer(
       "Examples:\n"
       "  fcp man > fcp.1\n"

@@ -129,7 +129,7 @@ void add_adapting(CLI::App& verb, MonitorFlags& flags) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   verb.add_option("--window", flags.replay.window,
-                  "Adapt: take radii from the last so many scores; 0: from those of the file")
+                  "Adapt: take radii from this many last scores; 0: from those of the file")
       ->capture_default_str();
 }
 

@@ -128,15 +128,15 @@ void say_outliers(const CommonOptions& common, const OutlierRate& rate,
 
 void add_reference(CLI::App& verb, ReferenceFlags& flags) {
   verb.add_option("--reference", flags.rows,
-                  "Outliers of rows without answers: usual rows, which did not train the network, "
-                  "to compare features with");
+                  "Outliers among rows without answers: usual rows, which did not train the "
+                  "network, to compare features with");
   verb.add_option("--outlier-score", flags.score,
                   "With --reference: the mean distance to the nearest rows, or minus the logarithm "
                   "of a kernel density [neighbours]")
       ->check(CLI::IsMember({kByNeighbours, kByDensity}));
   verb.add_option("--neighbours", flags.neighbours,
-                  "With --reference: how many rows are the nearest; of density the one whose "
-                  "distance is the kernel's width [10]")
+                  "With --reference: number of nearest rows; for density, the distance to "
+                  "the last of them is the kernel's width [10]")
       ->check(CLI::Range(size_t{1}, size_t{2000}));
   verb.add_option(
       "--cut", flags.cut,

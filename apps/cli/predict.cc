@@ -165,15 +165,13 @@ void add_predict(CLI::App& app) {
                    "CSV columns to write before the regions, as id,name; 'all' for all of them");
   verb->add_option("--out", flags->out, "CSV, .json or .npy file; - is standard output")
       ->capture_default_str();
-  verb->add_flag(
-      "--flags", flags->flags,
-      "Tables: a column of what no training row had and the guarantee does not extend to: "
-      "missing:COLUMN, unseen:COLUMN (a category), range:COLUMN (far outside)");
-  verb->add_flag(
-      "--probabilities", flags->probabilities,
-      "Labels: a column p_CLASS for each class, by the softmax that the score takes; of a "
-      "predictor calibrated with --probabilities venn-abers the calibrated ones, and "
-      "beside them the pair: p0_CLASS, p1_CLASS");
+  verb->add_flag("--flags", flags->flags,
+                 "Tables: add a column that marks what no training row had: missing:COLUMN, "
+                 "unseen:COLUMN (a category), range:COLUMN (far outside)");
+  verb->add_flag("--probabilities", flags->probabilities,
+                 "Labels: add a column p_CLASS for each class; of a predictor calibrated "
+                 "with --probabilities venn-abers the calibrated ones, and the pairs "
+                 "p0_CLASS, p1_CLASS");
   add_distribution(*verb, flags->distribution);
   add_facts(*verb, flags->facts);
   add_data(*verb, flags->data, /*needs_target=*/false);

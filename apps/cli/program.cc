@@ -211,8 +211,8 @@ int write_answers(const CLI::App& app, const std::string& path) {
 
 int run_verb(int argc, char** argv) {
   CLI::App app(
-      "fcp turns a trained neural network into one that says how sure it is: prediction\n"
-      "intervals that hold the truth with probability at least 1 - alpha.",
+      "fcp adds prediction intervals and sets to any trained model: for rows like those of\n"
+      "calibration they hold the truth with probability at least 1 - alpha.",
       "fcp");
   CLI::Option* version = app.set_version_flag(
       "--version", [&app] { return version_text(app.count("--json") > 0); },

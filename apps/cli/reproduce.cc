@@ -109,7 +109,7 @@ void add_reproduce(CLI::App& app) {
   auto options = std::make_shared<ReproduceOptions>();
   options->run.folder = "results";
   ExperimentOptions& experiment = options->run.experiment;
-  CLI::App* verb = app.add_subcommand("reproduce", "The paper's experiments");
+  CLI::App* verb = app.add_subcommand("reproduce", "Repeat the paper's experiments");
   verb->footer(
       "Examples:\n  fcp reproduce all --quick\n  fcp reproduce all --data-dir data --seeds 5 --out "
       "results\n  fcp reproduce regression --data-dir data --sets community,synthetic\n"

@@ -155,8 +155,8 @@ void add_method_flags(CLI::App& verb, SegmentCalibrateOptions& options) {
   Option cut = find_option("cut");
   cut.may_be_auto = false;
   cut.help =
-      "Where features are: a tensor, a node or a number of layers; by default two layers before "
-      "the output";
+      "Where to cut the network: a tensor, a node or a number of layers; by "
+      "default two layers before the output";
   add(cut);
   add(find_option("allow_empty"));
   add(find_option("norm"))->default_str("inf");

@@ -64,8 +64,8 @@ void add_selftest(CLI::App& app) {
   auto options = std::make_shared<SelftestOptions>();
   auto quick = std::make_shared<bool>(false);
   options->replications = 0;
-  CLI::App* verb = app.add_subcommand(
-      "selftest", "Check on this machine that every score covers what it promises");
+  CLI::App* verb =
+      app.add_subcommand("selftest", "Check the coverage of every score on this machine");
   verb->footer(
       "Example:\n  fcp selftest --quick\n"
       "Takes less than two minutes on two cores: 95 seconds of processor time.");

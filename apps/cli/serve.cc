@@ -104,11 +104,12 @@ void add_state_flags(CLI::App& verb, ServeFlags& flags) {
                   "and monitoring");
   const CLI::Range count(size_t{1}, size_t{1'000'000'000});
   verb.add_flag("--state-optional", options.live.optional,
-                "State: answer, and count, requests that it cannot remember");
-  verb.add_option("--keep", options.kept.waiting, "State: predictions that may wait for truth")
+                "State: answer requests that cannot be stored, and count them");
+  verb.add_option("--keep", options.kept.waiting,
+                  "State: maximum number of predictions that wait for their truth")
       ->check(count)
       ->capture_default_str();
-  verb.add_option("--keep-truths", options.kept.truths, "State: truths to keep")
+  verb.add_option("--keep-truths", options.kept.truths, "State: maximum number of truths")
       ->check(count)
       ->capture_default_str();
   verb.add_option("--false-alarms", options.live.monitor.false_alarms,
@@ -129,18 +130,18 @@ void add_limits(CLI::App& verb, ServeOptions& options) {
   const CLI::Range bytes(size_t{1024}, size_t{1} << 30), count(size_t{1}, size_t{1'000'000'000});
   const CLI::Range seconds(0.001, 1e6);
   verb.add_option("--max-body", options.http.limits.body,
-                  "Bytes of a request at most, packed and unpacked, as 64MB; 1KB to 1GB")
+                  "Maximum bytes of a request, packed and unpacked, such as 64MB; 1KB to 1GB")
       ->transform(CLI::AsSizeValue(false))
       ->check(bytes)
       ->default_str("8MB");
-  verb.add_option("--max-rows", options.api.limits.rows, "Rows of a request at most")
+  verb.add_option("--max-rows", options.api.limits.rows, "Maximum rows of a request")
       ->check(count)
       ->capture_default_str();
-  verb.add_option("--max-connections", options.http.connections, "Connections at most")
+  verb.add_option("--max-connections", options.http.connections, "Maximum number of connections")
       ->check(count)
       ->capture_default_str();
   verb.add_option("--max-per-client", options.http.client_connections,
-                  "Connections of one address at most; 0: no limit")
+                  "Maximum connections of one address; 0: no limit")
       ->check(CLI::Range(size_t{0}, size_t{1'000'000'000}))
       ->capture_default_str();
   verb.add_option("--rate", options.http.client_rate,
@@ -184,7 +185,7 @@ void add_serve(CLI::App& app) {
       ->required();
   verb->add_option("--host", options.http.host, "Address to listen on")->capture_default_str();
   verb->add_option("--port", options.http.port, "Port; 0: any that is free")->capture_default_str();
-  verb->add_option("--alpha", flags->alpha, "Level where a request does not say")
+  verb->add_option("--alpha", flags->alpha, "Level of requests that name none")
       ->capture_default_str();
   add_state_flags(*verb, *flags);
   verb->add_option("--token-file", flags->token_file,
@@ -195,7 +196,7 @@ void add_serve(CLI::App& app) {
   certificate->needs(key);
   key->needs(certificate);
   verb->add_option("--reload-seconds", options.reload_seconds,
-                   "Time between looks at the files; 0: only at SIGHUP")
+                   "Seconds between checks of the files; 0: only at SIGHUP")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   verb->add_flag("--log-requests", options.api.log_requests, "A line per request on stderr");

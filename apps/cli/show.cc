@@ -69,7 +69,7 @@ std::string radius_line(const ArtifactFacts& facts) {
 std::string guarantee_line(const ArtifactFacts& facts) {
   std::string line;
   for (const auto& [level, least] : facts.guaranteed) {
-    line += (line.empty() ? "" : "   ") + format_target(level) + " asked for: at least ";
+    line += (line.empty() ? "" : "   ") + format_target(level) + " target: at least ";
     line += format_percent(least);
   }
   return line;
@@ -122,7 +122,7 @@ void run_show(const ShowFlags& flags) {
 void add_show(CLI::App& app) {
   auto flags = std::make_shared<ShowFlags>();
   CLI::App* verb =
-      app.add_subcommand("show", "What a calibrated predictor is and where it comes from");
+      app.add_subcommand("show", "Show what a calibrated predictor is and where it comes from");
   verb->footer("Examples:\n  fcp show calibrated.onnx\n  fcp show calibrated.onnx --json");
   verb->add_option("model", flags->model, "Calibrated predictor")->required();
   add_common(*verb, flags->common, kTakesJson);

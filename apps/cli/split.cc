@@ -78,7 +78,7 @@ void run_split(const SplitFlags& flags) {
 void add_split(CLI::App& app) {
   auto flags = std::make_shared<SplitFlags>();
   CLI::App* verb =
-      app.add_subcommand("split", "The rows of a table in several files, for train and calibrate");
+      app.add_subcommand("split", "Split a table into files for training, calibration and test");
   verb->footer(
       "Examples:\n"
       "  fcp split data.csv --shares 3:1:1\n"
@@ -87,16 +87,16 @@ void add_split(CLI::App& app) {
       "  fcp split sales.csv --time date\n"
       "Without --out the files are DATA.train.csv, DATA.calibration.csv and DATA.test.csv.");
   verb->add_option("data", flags->data, "CSV file with a header")->required();
-  verb->add_option("--shares", flags->shares, "Rows of each part, as 3:1:1")->capture_default_str();
+  verb->add_option("--shares", flags->shares, "Shares of the parts, such as 3:1:1")
+      ->capture_default_str();
   verb->add_option("--out", flags->out, "Files to write, one per share")
       ->delimiter(',')
       ->allow_extra_args(false);
   verb->add_option("--stratify", flags->stratify,
                    "Column whose values each part has in equal shares");
-  CLI::Option* together =
-      verb->add_option("--keep-together", flags->together,
-                       "Column, as a patient or a shop, whose rows of one value "
-                       "stay together");
+  CLI::Option* together = verb->add_option(
+      "--keep-together", flags->together,
+      "Column, such as a patient or a shop, whose rows of one value stay together");
   verb->add_option("--group", flags->group, "The old name of --keep-together")->excludes(together);
   verb->add_option("--time", flags->time,
                    "Column of dates or numbers: the oldest rows first; with --keep-together "

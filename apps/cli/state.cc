@@ -102,7 +102,7 @@ void run_export_state(const StateFlags& flags) {
 
 void add_state(CLI::App& app) {
   auto flags = std::make_shared<StateFlags>();
-  CLI::App* state = app.add_subcommand("state", "What fcp serve --state has stored");
+  CLI::App* state = app.add_subcommand("state", "Read what fcp serve --state has stored");
   state->require_subcommand(1);
   CLI::App* verb = state->add_subcommand("export", "The truths, with their rows, as CSV");
   verb->footer(

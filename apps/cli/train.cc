@@ -274,10 +274,9 @@ void add_network_options(CLI::App& verb, TrainVerbOptions& options) {
                   "Widths of the hidden layers [tabular 256,256,128; paper 64,64,64]")
       ->delimiter(',')
       ->allow_extra_args(false);
-  verb.add_option(
-      "--epochs", options.epochs,
-      "Epochs at most; the best on a hold-out is kept [tabular 80 to 400, by the number "
-      "of rows; paper 10]");
+  verb.add_option("--epochs", options.epochs,
+                  "Maximum number of epochs; the best on a hold-out is kept [tabular 80 to "
+                  "400, by the number of rows; paper 10]");
   verb.add_option("--patience", options.patience,
                   "tabular: epochs without improvement after which a member stops [30 % of all]");
   verb.add_option("--rate", options.rate,
@@ -340,7 +339,7 @@ void add_train(CLI::App& app) {
       ->check(CLI::IsMember({kTabular, kPaper}))
       ->capture_default_str();
   verb->add_option("--loss", options->loss,
-                   "What is made small: mse, quantile or cross-entropy [cross-entropy where the "
+                   "Loss to minimise: mse, quantile or cross-entropy [cross-entropy where the "
                    "target is text, otherwise mse]")
       ->check(CLI::IsMember({"mse", "quantile", "cross-entropy"}));
   add_network_options(*verb, *options);

@@ -87,9 +87,8 @@ void add_update(CLI::App& app) {
   add_truths(*verb, flags->data, "New rows: CSV, .npy or .npz:entry");
   verb->add_option("--out", flags->out, "Calibrated predictor to write")->required();
   auto* window = verb->add_option("--window", flags->update.window,
-                                  "Calibrate on the newest so many rows; old scores fill up");
-  verb->add_option("--since", flags->update.since,
-                   "Calibrate on the new rows from this time on alone")
+                                  "Calibrate on this many rows: the newest, then old ones");
+  verb->add_option("--since", flags->update.since, "Calibrate only on new rows from this time on")
       ->excludes(window);
   verb->add_option("--time", flags->time, "CSV column of times, for --since");
   add_facts(*verb, flags->facts);

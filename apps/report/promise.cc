@@ -39,14 +39,14 @@ std::string too_low_text(const Claim& claim) {
   if (groups || claim.origin == RowsOrigin::kRandomSplit) {
     const std::string dealt =
         concat(groups ? "Whole groups of rows" : "These rows",
-               " were dealt at random together with the calibration rows, so it is chance");
+               " were split at random from the calibration rows, so it is chance");
     if (!claim.p_value || *claim.p_value <= 0) return dealt + ".";
     return concat(dealt, ": about one such split in ",
                   format_count(static_cast<size_t>(std::min(1e15, std::ceil(1 / *claim.p_value)))),
                   " gives a coverage this low.");
   }
   if (claim.origin == RowsOrigin::kLater) {
-    return "The later rows are probably not drawn as the earlier ones were that calibrate.";
+    return "The later rows are probably not drawn as the earlier calibration rows were.";
   }
   return concat("The test ", rows, " are probably not drawn as the calibration ", rows, " were.");
 }
@@ -252,8 +252,9 @@ std::string verdict_text(const Claim& claim) {
              too_low_text(claim);
     case Verdict::kTooHigh:
       if (single_answers(claim)) {
-        return range + "Every set is the network's single answer, which is right more often than " +
-               "asked for.";
+        return range +
+               "Every set is the network's single prediction, which is right more often than " +
+               "the target.";
       }
       return range + "Even the lower end of the confidence interval of " + observed +
              (claim.origin == RowsOrigin::kRandomSplit
@@ -271,7 +272,7 @@ std::string infinite_radius_text(const Claim& claim) {
   const std::string everything =
       concat(claim.kind == RegionKind::kLabelSet ? "Every set holds every label"
                                                  : "Every interval is the whole line",
-             ": it covers always and says nothing. ");
+             ": it always covers and says nothing. ");
   if (conformal_rank(claim.level, n) > n) {
     return concat(everything, "With α = ", claim.level.text(), " at least ",
                   format_count(least_calibration_rows(claim.level)),
@@ -287,7 +288,7 @@ std::vector<std::string> guaranteed_texts(const Claim& claim) {
   const RegionWords& words = words_for(claim.kind);
   if (!claim.guaranteed) {
     return {concat("The ", words.regions, " of ", claim.method,
-                   " carry no guarantee: they are others than those whose coverage is calibrated. "
+                   " carry no guarantee: they are not those whose coverage is calibrated. "
                    "Read the observed coverage only.")};
   }
   if (claim.folds > 0) return crossed_texts(claim);

@@ -31,14 +31,13 @@ std::string command_with(const EvaluationReport& report, const std::string& opti
 }
 
 std::string even_cure(const EvaluationReport& report) {
-  return concat("To even coverage out, which no single radius promises: ",
+  return concat("To even out coverage, which no single radius guarantees: ",
                 command_with(report, "--calibration rectified"));
 }
 
 std::string group_cure(const EvaluationReport& report, const std::string& column) {
   return concat(
-      "For a radius and a promise of its own in every ", column == "label" ? "class" : "group",
-      ": ",
+      "To give every ", column == "label" ? "class" : "group", " its own radius and guarantee: ",
       command_with(report, concat(report.command.empty() ? "--calibration grouped --group "
                                                          : "--cover-each ",
                                   column)));
@@ -58,8 +57,8 @@ class PartList {
   void add(const std::string& name, const Coverage& coverage, const std::string& cure) {
     if (coverage.rows == 0) return;
     parts_.push_back({concat(name, ": ", format_percent(coverage.rate), " of ",
-                             format_count(coverage.rows, "row"), " covered, ",
-                             format_target(claim_.level), " asked for"),
+                             format_count(coverage.rows, "row"), " covered (target ",
+                             format_target(claim_.level), ")"),
                       cure, chance_of(worth(coverage, claim_.rows_alike), claim_.level)});
   }
 
@@ -118,7 +117,8 @@ void watch_parts(const EvaluationReport& report, const Claim& claim, ReportVerdi
 
 std::string covered_text(const Claim& claim) {
   return concat(format_percent(claim.coverage.rate), " of ", format_count(claim.coverage.rows),
-                " test ", words_for(claim.kind).rows, " are covered, ", format_target(claim.level));
+                " test ", words_for(claim.kind).rows, " are covered (target ",
+                format_target(claim.level), ")");
 }
 
 // Of rows that trained or calibrated.
@@ -127,7 +127,7 @@ ReportVerdict seen_verdict(const Claim& claim) {
   return {Tone::kWatch,
           concat(trained ? "The network was trained on some of these rows"
                          : "These are the rows that calibrated the predictor",
-                 ": what is seen here says nothing about new rows."),
+                 ": these numbers say nothing about new rows."),
           "Evaluate on rows that it has not seen.",
           {}};
 }
@@ -137,7 +137,7 @@ std::string low_cure(const Claim& claim) {
   if (claim.origin == RowsOrigin::kLater) return kLater;
   const bool dealt =
       claim.origin == RowsOrigin::kRandomSplit || claim.origin == RowsOrigin::kNewGroups;
-  return dealt ? "The rows were dealt at random, so this is chance and the promise stands; more "
+  return dealt ? "The rows were split at random, so this is chance and the guarantee stands; more "
                  "calibration rows make it rarer."
                : kNewRows;
 }
@@ -146,7 +146,7 @@ std::string low_headline(const Claim& claim) {
   const bool dealt =
       claim.origin == RowsOrigin::kRandomSplit || claim.origin == RowsOrigin::kNewGroups;
   return dealt ? "Coverage is lower than chance usually makes it: "
-               : "The promise is not kept on these rows: ";
+               : "The guarantee fails on these rows: ";
 }
 
 // Where no law of coverage is known, the confidence interval alone is held against the target.
@@ -175,27 +175,27 @@ ReportVerdict verdict_of(const EvaluationReport& report, const Claim& claim) {
   ReportVerdict verdict;
   const bool grouped = !claim.radius && !claim.groups.empty();
   if (law == Verdict::kTooLow && grouped) {
-    verdict = {Tone::kBroken, "The promise is not kept in every group.", low_cure(claim), {}};
+    verdict = {Tone::kBroken, "The guarantee fails in some groups.", low_cure(claim), {}};
   } else if (law == Verdict::kTooLow || (law == Verdict::kUnknown && below_target(claim))) {
-    verdict = {
-        Tone::kBroken,
-        concat(claim.guaranteed ? low_headline(claim)
-                                : "Coverage is too low, and nothing was promised: ",
-               covered_text(claim), " was asked for."),
-        claim.guaranteed ? low_cure(claim) : "Use a score that obeys the law, as nested or auto.",
-        {}};
+    verdict = {Tone::kBroken,
+               concat(claim.guaranteed ? low_headline(claim)
+                                       : "Coverage is too low, without a guarantee: ",
+                      covered_text(claim), "."),
+               claim.guaranteed ? low_cure(claim)
+                                : "Use a score that obeys the law, such as nested or auto.",
+               {}};
     if (claim.origin == RowsOrigin::kRandomSplit) verdict.tone = Tone::kWatch;
   } else {
-    verdict = {Tone::kKept,
-               concat(claim.guaranteed ? "The promise is kept: " : "Nothing is promised here: ",
-                      covered_text(claim), " was asked for",
-                      claim.folds > 0 ? concat("; ", cross_words(claim)) : "", "."),
-               "",
-               {}};
+    verdict = {
+        Tone::kKept,
+        concat(claim.guaranteed ? "The guarantee holds: " : "Nothing is guaranteed here: ",
+               covered_text(claim), claim.folds > 0 ? concat("; ", cross_words(claim)) : "", "."),
+        "",
+        {}};
     if (claim.folds > 0 && below_target(claim)) {
       verdict.tone = Tone::kWatch;
       verdict.cure =
-          concat("Below what is asked for, above what cross guarantees. For a guarantee of ",
+          concat("Below the target, above what cross guarantees. For a guarantee of ",
                  format_target(claim.level), ": ", command_with(report, "--calibration split"));
     }
     if (law == Verdict::kTooHigh && !single_answers(claim)) {

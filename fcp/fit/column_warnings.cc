@@ -274,27 +274,26 @@ std::vector<std::string> column_warnings(const DataOptions& data, const TableSch
     if (column.target || column.dropped) continue;
     if (is_read(column.format.kind) && is_leak(*truth, columns[i])) {
       leaks = true;
-      warnings.push_back(
-          concat("column '", column.name, "' alone tells ", in_quotes(data.target),
-                 ": it explains 99 % or more of it; if it is not known before, leave ",
-                 "it out: --drop ", shell_word(column.name)));
+      warnings.push_back(concat(
+          "column '", column.name, "' alone explains 99 % or more of ", in_quotes(data.target),
+          "; if it is not known when you predict, leave it out: --drop ", shell_word(column.name)));
     }
     if (check.time && column.format.kind == ColumnKind::kDate && in_order(columns[i].numbers)) {
-      warnings.push_back(concat(
-          "rows are in the order of the dates in '", column.name, "', and a random split tests on ",
-          "days between those it learned from; if new rows come later, use --time ",
-          shell_word(column.name)));
+      warnings.push_back(concat("rows are in the order of the dates in '", column.name,
+                                "', and a random split tests on ",
+                                "days between training days; if new rows come later, use --time ",
+                                shell_word(column.name)));
     }
   }
   const auto alike = check.groups && !leaks ? find_groups(*truth, *schema, columns) : std::nullopt;
   if (alike) {
     const std::string& name = schema->columns[alike->column].name;
-    warnings.push_back(concat(
-        "rows of one '", name, "' look alike (", format_percent(alike->skill, 0), " of ",
-        in_quotes(data.target), " is told by other rows of the same one; ",
-        columns[alike->column].values, " values of ", format_number(alike->repeated, 2),
-        " rows each): coverage and errors here are for the same ones again; for new ones use ",
-        "--keep-together ", shell_word(name)));
+    warnings.push_back(
+        concat("rows of one '", name, "' look alike (", format_percent(alike->skill, 0), " of ",
+               in_quotes(data.target), " is explained by other rows of the same one; ",
+               columns[alike->column].values, " values of ", format_number(alike->repeated, 2),
+               " rows each): coverage and errors here are for these values; for new ones use ",
+               "--keep-together ", shell_word(name)));
   }
   return warnings;
 }

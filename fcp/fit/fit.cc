@@ -156,8 +156,8 @@ void suggest_support(const TableRows& training, const FitRequest& options, const
   if (given) return;
   const std::string hint = support_hint(target_numbers(training.y()));
   if (hint.empty()) return;
-  context.observer->note(concat("the target of all training rows fits '", hint,
-                                "': where that holds for new rows too, it cuts intervals to it"));
+  context.observer->note(concat("all training targets fit '", hint,
+                                "'; if new ones do too, this option cuts intervals to that range"));
 }
 
 void join_parts(std::vector<size_t>& all, const std::vector<size_t>& more) {

@@ -59,8 +59,8 @@ std::vector<Option> naming_options() {
   return {
       whole_part(
           {.name = "score",
-           .help = "How unusual an answer is; 'auto' takes the one whose intervals or sets have "
-                   "the least interval score on a slice of the rows",
+           .help = "Nonconformity score; 'auto' takes the one with the least interval score "
+                   "on rows held out for selection",
            .choices = joined(score_names(), kAutoScore),
            .only_made = made_by_fit<AnyScore>()},
           std::string(kAutoScore), [](const Method& method) { return method.score.name(); },
@@ -73,9 +73,9 @@ std::vector<Option> naming_options() {
                        return traits.uses_features || traits.reads_heads;
                      }),
                      .calibrations = {LocalizedOptions::kName}},
-           .help = "Where features are, heads on features included: a tensor, a node, a "
-                   "number of layers, or 'auto' to try every cut and floor on a slice of "
-                   "the rows; by default two layers before the output",
+           .help = "Where to cut the network: a tensor, a node, a number of layers, or 'auto' "
+                   "to try every cut and floor on held-out rows; by default two layers before "
+                   "the output",
            .may_be_auto = true},
           std::string(), [](const Method& method) { return method.cut; },
           [](Method& method, const std::string& cut) { method.cut = cut; }),
@@ -141,9 +141,9 @@ Option joint_option() {
   return whole_part(
       {.name = "joint",
        .scope = {.scores = joint_scores()},
-       .help = "Several targets: all at once by one radius; each with a radius and coverage 1 - "
-               "alpha of its own; volume: all at once in an ellipsoid; auto: all at once in what "
-               "has the least volume on a slice of the rows",
+       .help = "Several targets: all at once by one radius; each with a radius and "
+               "coverage 1 - alpha of its own; volume: all at once in an ellipsoid; auto: "
+               "all at once in what has the least volume on held-out rows",
        .choices = {kJointAll, kJointEach, kJointVolume, kJointAuto},
        .storage = OptionStorage::kNone},
       std::string(kJointAll), joint_of, put_joint);
@@ -168,16 +168,16 @@ std::vector<Option> output_options() {
                     .help = "An interval, or one bound with all of alpha on its side: upper, lower",
                     .choices = {"both", "lower", "upper"},
                     .storage = OptionStorage::kSet}),
-      score_option(
-          FCP_FIELD(support),
-          {.name = "support",
-           .scope = {.scores = interval_scores()},
-           .help = "What the target is known to lie in, as 0: or 0:100; regions keep to it",
-           .storage = OptionStorage::kSet}),
-      score_option(FCP_FIELD(integer), {.name = "integer",
-                                        .scope = {.scores = interval_scores()},
-                                        .help = "The target is a whole number; ends are, too",
-                                        .storage = OptionStorage::kSet}),
+      score_option(FCP_FIELD(support),
+                   {.name = "support",
+                    .scope = {.scores = interval_scores()},
+                    .help = "Known range of the target, such as 0: or 0:100; regions are cut to it",
+                    .storage = OptionStorage::kSet}),
+      score_option(FCP_FIELD(integer),
+                   {.name = "integer",
+                    .scope = {.scores = interval_scores()},
+                    .help = "The target is a whole number, and so are the ends of regions",
+                    .storage = OptionStorage::kSet}),
       score_option(FCP_FIELD(targets), {.name = "targets",
                                         .most = kMostInt,
                                         .access = OptionAccess::kLearned,
@@ -230,7 +230,7 @@ std::vector<Option> search_options() {
   return {
       score_option(field::steps,
                    {.name = "steps",
-                    .help = "Steps of the search, or 'auto' to choose them on a slice",
+                    .help = "Steps of the search, or 'auto' to choose them on held-out rows",
                     .least = 1,
                     .most = kMostInt,
                     .may_be_auto = true,
@@ -252,13 +252,13 @@ std::vector<Option> search_options() {
 
 // A crossed score has it too, but is not asked for.
 Option allow_empty_option() {
-  Option option =
-      score_option(field::allow_empty,
-                   {.name = "allow_empty",
-                    .help = "Sets may be empty: the label that the network answers is treated as "
-                            "any other, instead of being in every set",
-                    .storage = OptionStorage::kOwn,
-                    .earlier = true});
+  Option option = score_option(
+      field::allow_empty,
+      {.name = "allow_empty",
+       .help = "Allow empty sets: the predicted label is treated like any other, instead "
+               "of being in every set",
+       .storage = OptionStorage::kOwn,
+       .earlier = true});
   std::erase(option.scope.scores, CrossLabelsOptions::kName);
   return option;
 }
@@ -273,26 +273,27 @@ std::vector<Option> label_options() {
            .scope = {.scores = joined(
                          scores_with([](const ScoreTraits& traits) { return traits.labels; }),
                          kAutoScore)},
-           .help = "Of the classes: those of the network, or a calibrated pair for each class "
-                   "beside the sets, by Venn-Abers prediction",
+           .help = "Class probabilities beside the sets: the network's, or a pair for each "
+                   "class calibrated by Venn-Abers prediction",
            .choices = {"softmax", kVennAbers},
            .storage = OptionStorage::kSet}),
       score_option(field::temperature,
                    {.name = "temperature",
-                    .help = "Temperature of the softmax, or 'auto' to fit it on a slice",
+                    .help = "Temperature of the softmax, or 'auto' to fit it on held-out rows",
                     .least = 1e-6,
                     .most = kAnyNumber,
                     .may_be_auto = true}),
-      score_option(field::rank_weight,
-                   {.name = "rank_weight",
-                    .help = "What each rank beyond the free ones costs (raps, saps: lambda), or "
-                            "'auto' to choose it on a slice, with the free ranks",
-                    .most = kAnyNumber,
-                    .may_be_auto = true,
-                    .auto_by_default = true}),
-      score_option(field::rank_free, {.name = "rank_free",
-                                      .help = "Ranks that cost nothing (raps: its k_reg)",
-                                      .most = kMostInt}),
+      score_option(
+          field::rank_weight,
+          {.name = "rank_weight",
+           .help = "Penalty on each rank beyond the free ones (raps, saps: lambda), or 'auto' "
+                   "to choose it, with the free ranks, on held-out rows",
+           .most = kAnyNumber,
+           .may_be_auto = true,
+           .auto_by_default = true}),
+      score_option(
+          field::rank_free,
+          {.name = "rank_free", .help = "Ranks without penalty (raps: k_reg)", .most = kMostInt}),
   };
 }
 
@@ -300,7 +301,7 @@ std::vector<Option> label_options() {
 std::vector<Option> common_options() {
   return {
       score_option(FCP_FIELD(seed), {.name = "seed",
-                                     .help = "Seed of everything random",
+                                     .help = "Random seed",
                                      .most = kAnyNumber,
                                      .access = OptionAccess::kSeed}),
       calibration_option(FCP_FIELD(seed), {.name = "calibration_seed",
@@ -315,10 +316,9 @@ std::vector<Option> common_options() {
 
 std::vector<Option> choosing_options() {
   return {
-      of_request({.name = "selection",
-                  .help = "Share of the rows that choices look at and calibration does not",
-                  .most = 0.9},
-                 OptionKind::kNumber, 0.2),
+      of_request(
+          {.name = "selection", .help = "Share of the rows held out for selection", .most = 0.9},
+          OptionKind::kNumber, 0.2),
       of_request({.name = "objective",
                   .scope = {.scores = {kAutoScore}},
                   .help = "What 'auto' minimises: the interval score (length plus 2/alpha times "

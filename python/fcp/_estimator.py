@@ -35,7 +35,7 @@ _traits = functools.lru_cache(maxsize=None)(_fcp.calibration_traits)
 
 
 class Checked(NamedTuple):
-    """How usual the answer of each row is."""
+    """Score, p-value and membership of each row's answer."""
 
     score: np.ndarray  # [N], or [N, sides]: two ends, or targets with a radius each (joint="each")
     p_value: np.ndarray  # [N]; with joint="each" [N, targets]
@@ -43,7 +43,7 @@ class Checked(NamedTuple):
 
 
 class Outliers(NamedTuple):
-    """How unusual each row is, without an answer."""
+    """How unusual each row is, without answers."""
 
     score: np.ndarray  # [N], large ones are unusual
     p_value: np.ndarray  # [N], small ones are unusual
@@ -51,13 +51,13 @@ class Outliers(NamedTuple):
 
 
 class Estimator(Parameters):
-    """A network with its calibration, in the words of scikit-learn and MAPIE.
+    """A calibrated network, with the interface of scikit-learn and MAPIE.
 
-    After `conformalize`: `n_features_in_`, and of tables `feature_names_in_`; tables that come
-    later are matched by the names of their columns. `outputs_` says what the outputs of the network
-    were taken for: {"prediction": name}, of quantiles {"low": name, "high": name}, of a classifier
-    {"classes": name}, and what else the method looks at. `alpha` and `confidence_level` of all
-    functions stand for each other, 1 - alpha; the level of the estimator where neither is given."""
+    After `conformalize` it has `n_features_in_`, and for tables `feature_names_in_`: later tables
+    are matched by the names of their columns. `outputs_` says which output of the network is which:
+    {"prediction": name}, for quantiles {"low": name, "high": name}, for a classifier
+    {"classes": name}, and others that the method uses. All functions take `alpha` or
+    `confidence_level` = 1 - alpha; without either, the estimator's own level applies."""
 
     _labels = False
     model: Source
@@ -90,8 +90,8 @@ class Estimator(Parameters):
         groups: with calibration="grouped", the group of each row (text or numbers).
         weights, shifted: with calibration="weighted", the likelihood ratio of each row, or rows of
         the other distribution, without answers, from which it is estimated.
-        fit_data: a pair of other rows and their answers, not trained on either, on which spread,
-        quantiles and density learn where the network errs; None: on a share of X, then left out.
+        fit_data: other rows and their answers, not trained on either, from which spread, quantiles
+        and density learn where the network errs; None: a share of X, which then is left out.
         """
         pairs = _batches.pairs(X, y, type(self).__name__)
         first = next(pairs, None)
@@ -342,14 +342,14 @@ class Estimator(Parameters):
         neighbours: int = 10, cut: Optional[str] = None, seed: int = 0, weights: Any = None,
         reference_weights: Any = None,
     ) -> Outliers:  # fmt: skip
-        """Which rows of X are unlike the rows `reference`, which are usual and did not train the
-        network, by the network's features; no answers are needed. On average at most the share
-        `fdr` of those that are told is false.
+        """Flags rows of X that are unlike the rows `reference`, which did not train the network, by
+        the network's features; no answers are needed. The expected share of false ones among the
+        flagged rows is at most `fdr`.
 
-        score: the mean distance to the nearest of the usual rows, or "density", minus the logarithm
-        of a kernel density of them. cut: where features are; None: where the estimator has them.
-        weights, reference_weights: of a distribution that has moved, the likelihood ratio of each
-        row of X and of the usual ones.
+        score: "neighbours", the mean distance to the nearest reference rows, or "density", minus
+        the logarithm of a kernel density of them. cut: where the network is cut; None: where the
+        estimator cuts it. weights, reference_weights: where inputs have moved, the likelihood ratio
+        of each row of X and of `reference`.
         """
         predictor = self._fitted()
         if (weights is None) != (reference_weights is None):
@@ -381,9 +381,9 @@ class Estimator(Parameters):
         weights: Any = None,
         report: Optional[Path] = None,
     ) -> Dict[str, Any]:
-        """What `fcp evaluate --json` says: coverage, and length or size, on rows with answers.
+        """The results of `fcp evaluate --json`: coverage, and length or size, on rows with answers.
 
-        groups: shows the coverage of each. report: an HTML page to write.
+        groups: reports the coverage of each. report: an HTML page to write.
         """
         rows, answers = self._rows_and_answers(X, y)
         facts = self._facts_of_new(len(rows), groups, weights, shows=True)

@@ -274,7 +274,7 @@ class Fit(program.Case):
         shown = json.loads(self.fcp("show", "m.onnx", "--json"))
         self.assertEqual((shown["calibration"], shown["rows"]), ("cross", 40))
         self.assertAlmostEqual(shown["guaranteed"]["0.1"], 0.8 - 0.75 / 11)
-        self.assertIn("90 % asked for: at least 73.2 %", self.fcp("show", "m.onnx"))
+        self.assertIn("90 % target: at least 73.2 %", self.fcp("show", "m.onnx"))
         found = json.loads(self.fcp("evaluate", "m.onnx", "--data", "few.csv", "--target", "price",
                                     "--json"))
         self.assertAlmostEqual(found["guaranteed_coverage"], 0.8 - 0.75 / 11)
@@ -625,9 +625,9 @@ class Honest(program.Case):
     def test_a_leak_is_named(self):
         self.write("leak.csv", leaky_table(400))
         done, found, page = self.fit("leak.csv", "y", "--calibration", "split")
-        self.assertIn("column 'leak' alone tells 'y'", done.stderr)
+        self.assertIn("column 'leak' alone explains 99 % or more of 'y'", done.stderr)
         self.assertIn("--drop leak", done.stderr)
-        self.assertIn("column 'leak' alone tells", page)
+        self.assertIn("column 'leak' alone explains", page)
         self.assertTrue([note for note in found["evaluation"]["notes"] if "'leak'" in note])
         done = self.fit("leak.csv", "y", "--calibration", "split", "--drop", "leak")[0]
         self.assertNotIn("leak", done.stderr)

@@ -109,6 +109,22 @@ class Manual(program.Case):
         self.assertEqual(script["page"](program.PROGRAM),
                          (root / "docs/commands.md").read_text(encoding="utf-8"))
 
+    def test_pages_name_only_options_that_exist(self):
+        """Of the program, or of what a page calls beside it: benchmarks and other programs."""
+        root = pathlib.Path(__file__).resolve().parents[2]
+        option = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+        known = {name for text in self.help.values() for name in option.findall(text)}
+        known |= {"--install", "--no-deps",  # cmake, pip
+                  "--array", "--additional-suffix", "--filter"}  # sbatch, split
+        for script in root.glob("benchmarks/*.py"):
+            known |= set(option.findall(script.read_text(encoding="utf-8")))
+        pages = [root / "README.md", root / "SECURITY.md", *root.glob("docs/*.md")]
+        self.assertGreater(len(pages), 10)
+        for page in pages:
+            with self.subTest(page.name):
+                named = set(option.findall(page.read_text(encoding="utf-8")))
+                self.assertEqual(named - known, set())
+
     def test_manual_page_is_sound(self):
         if shutil.which("groff") is None:
             self.skipTest("there is no groff here")

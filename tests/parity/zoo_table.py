@@ -4,8 +4,8 @@
     python zoo_table.py RESULTS
 
 One row per library: of how many networks there is a file, the largest difference to ONNX Runtime,
-how many give equal regions there once exported, and every exception by its name. Of several lines
-for one network and exporter the last counts.
+and how many give equal regions there once exported. Every exception follows on stderr by its name. Of
+several lines for one network and exporter the last counts.
 """
 
 import json
@@ -41,14 +41,14 @@ def row(library, networks):
     worst = max((float(line["forward"]) for lines in made.values() for line in lines
                  if line.get("forward")), default=0.0)
     equal = sum(all(line.get("export") == "equal" for line in lines) for lines in made.values())
-    said = []
-    for network, lines in networks.items():
-        for line in lines.values():
-            text = exception(network, line)
-            if text and text not in said:
-                said.append(text)
-    return (f"| {library} | {len(made)} of {len(networks)} | {worst:.0e} | {equal} of {len(made)} "
-            f"| {'; '.join(said)} |")
+    return f"| {library} | {len(made)} of {len(networks)} | {worst:.0e} | {equal} of {len(made)} |"
+
+
+def exceptions(networks):
+    """What did not work, each text once, in order."""
+    said = (exception(network, line) for network, lines in networks.items()
+            for line in lines.values())
+    return [text for text in dict.fromkeys(said) if text]
 
 
 def main():
@@ -57,10 +57,12 @@ def main():
     libraries = {}
     for (library, network), lines in read_results(sys.argv[1]).items():
         libraries.setdefault(library, {})[network] = lines
-    print("| library | networks | largest difference | equal exports | exceptions |")
-    print("|---|---|---|---|---|")
+    print("| library | networks | largest difference | equal exports |")
+    print("|---|---|---|---|")
     for library, networks in libraries.items():
         print(row(library, networks))
+        for text in exceptions(networks):
+            print(f"{library}: {text}", file=sys.stderr)
 
 
 if __name__ == "__main__":

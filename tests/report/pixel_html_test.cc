@@ -97,7 +97,7 @@ TEST(PixelReport, SaysThatTheWorldHasShifted) {
   EXPECT_LT(report_json(report)["p_coverage"], 1e-6);
   report.examples = {{"scene", "", false, PixelExample{0.5}}};
   const std::string html = report_html(report);
-  EXPECT_THAT(html, HasSubstr("The promise is not kept on these rows"));
+  EXPECT_THAT(html, HasSubstr("The guarantee fails on these rows"));
   EXPECT_THAT(html, HasSubstr("With 200 calibration images"));
   EXPECT_THAT(html, HasSubstr("✗ missed: 50.00&nbsp;% of the pixels are in"));
   EXPECT_THAT(html, HasSubstr("<section id=\"promise\">"));

@@ -69,7 +69,7 @@ TEST(Verdict, SetsOfSingleAnswersAreRightMoreOften) {
   report.methods[0].radius = 0.0;
   EXPECT_EQ(coverage_verdict(claim_of(report)), Verdict::kTooHigh);
   EXPECT_THAT(verdict_text(claim_of(report)),
-              HasSubstr("single answer, which is right more often"));
+              HasSubstr("single prediction, which is right more often"));
 }
 
 TEST(Guarantee, OfLabelSetsSpeaksOfLabels) {

@@ -37,7 +37,7 @@ TEST(ReportVerdict, SaysThatThePromiseIsKept) {
   const ReportVerdict verdict = verdict_on(even_report());
   EXPECT_EQ(verdict.tone, Tone::kKept);
   EXPECT_EQ(verdict.headline,
-            "The promise is kept: 90.0 % of 1,000 test rows are covered, 90 % was asked for.");
+            "The guarantee holds: 90.0 % of 1,000 test rows are covered (target 90 %).");
   EXPECT_THAT(verdict.watched, IsEmpty());
   EXPECT_THAT(verdict_html(verdict), HasSubstr("nothing to watch"));
   EXPECT_THAT(verdict_html(verdict), Not(HasSubstr("role=\"alert\"")));
@@ -51,7 +51,7 @@ TEST(ReportVerdict, NamesThePartToWatchAndTheCure) {
   const ReportVerdict verdict = verdict_on(report);
   EXPECT_EQ(verdict.tone, Tone::kWatch);
   ASSERT_EQ(verdict.watched.size(), 2u);
-  EXPECT_EQ(verdict.watched[0].what, "group <north>: 60.0 % of 100 rows covered, 90 % asked for");
+  EXPECT_EQ(verdict.watched[0].what, "group <north>: 60.0 % of 100 rows covered (target 90 %)");
   EXPECT_THAT(verdict.watched[0].cure, HasSubstr("--calibration grouped --group COLUMN"));
   EXPECT_THAT(verdict.watched[1].what, HasSubstr("intervals of length 2.00–3.00: 80.0 %"));
   EXPECT_THAT(verdict.watched[1].cure, HasSubstr("rectified"));
@@ -76,7 +76,7 @@ TEST(ReportVerdict, IsLoudWhereThePromiseIsBroken) {
   std::get<IntervalEvaluation>(report.methods[0].evaluation).coverage = coverage_of(700, 1000);
   const ReportVerdict verdict = verdict_on(report);
   EXPECT_EQ(verdict.tone, Tone::kBroken);
-  EXPECT_THAT(verdict.headline, HasSubstr("not kept on these rows: 70.0 %"));
+  EXPECT_THAT(verdict.headline, HasSubstr("fails on these rows: 70.0 %"));
   EXPECT_THAT(verdict.cure, HasSubstr("fcp update"));
   EXPECT_THAT(verdict_html(verdict), HasSubstr("role=\"alert\""));
   // Where each row has a radius of its own no law is known, and the target alone decides.
@@ -94,7 +94,7 @@ TEST(ReportVerdict, OfARandomSplitIsChance) {
   const ReportVerdict verdict = verdict_on(report);
   EXPECT_EQ(verdict.tone, Tone::kWatch);
   EXPECT_THAT(verdict.headline, HasSubstr("lower than chance usually makes it: 84.0 %"));
-  EXPECT_THAT(verdict.cure, HasSubstr("dealt at random"));
+  EXPECT_THAT(verdict.cure, HasSubstr("split at random"));
   for (const std::string& text : {verdict.headline, verdict.cure, verdict_text(claim_of(report)),
                                   alarm_text(claim_of(report))}) {
     EXPECT_THAT(text, Not(HasSubstr("not drawn as"))) << text;
@@ -138,7 +138,7 @@ TEST(ReportVerdict, AdvisesTheCommandThatWasGiven) {
   report.by_column = {{"the kind", {{"a", coverage_of(60, 100)}, {"b", coverage_of(90, 100)}}}};
   const ReportVerdict verdict = verdict_on(report);
   ASSERT_EQ(verdict.watched.size(), 1u);
-  EXPECT_EQ(verdict.watched[0].what, "the kind = a: 60.0 % of 100 rows covered, 90 % asked for");
+  EXPECT_EQ(verdict.watched[0].what, "the kind = a: 60.0 % of 100 rows covered (target 90 %)");
   EXPECT_THAT(verdict.watched[0].cure,
               HasSubstr("fcp fit d.csv --target y --out m.onnx --cover-each 'the kind'"));
 }
@@ -161,7 +161,7 @@ TEST(ReportVerdict, NothingIsPromisedOrNothingIsSaid) {
   EvaluationReport report = even_report();
   report.methods[0].guaranteed = false;
   EXPECT_EQ(verdict_on(report).tone, Tone::kWatch);
-  EXPECT_THAT(verdict_on(report).headline, HasSubstr("Nothing is promised here"));
+  EXPECT_THAT(verdict_on(report).headline, HasSubstr("Nothing is guaranteed here"));
   report = even_report();
   report.methods[0].radius = testing::kInfinity;
   EXPECT_EQ(verdict_on(report).tone, Tone::kBroken);
@@ -173,7 +173,7 @@ TEST(ReportVerdict, OfGroupsSaysWhichPromiseIsBroken) {
   report.methods[0].radius = std::nullopt;
   report.guaranteed_groups = {{"red", 400, coverage_of(300, 400)},
                               {"blue", 600, coverage_of(590, 600)}};
-  EXPECT_EQ(verdict_on(report).headline, "The promise is not kept in every group.");
+  EXPECT_EQ(verdict_on(report).headline, "The guarantee fails in some groups.");
 }
 
 // Eight parts of 200 rows that are covered at the target rate: a report names one of them at most

@@ -119,11 +119,10 @@ class Grouped : public Calibration {
 
 std::vector<Option> GroupedOptions::rows() {
   return {calibration_option(
-      field::group,
-      {.name = "group",
-       .help = "What tells the groups: a CSV column, an .npy file of group numbers, or for labels "
-               "'predicted' (by the network's answer) or 'label' (class by class)",
-       .after = "calibration"})};
+      field::group, {.name = "group",
+                     .help = "Groups: a CSV column, an .npy file of group numbers, or for labels "
+                             "'predicted' (by predicted label) or 'label' (class by class)",
+                     .after = "calibration"})};
 }
 
 std::unique_ptr<Calibration> make_calibration(const GroupedOptions& options,

@@ -208,7 +208,7 @@ std::vector<Option> LocalizedOptions::rows() {
       field::bandwidth,
       {.name = "bandwidth",
        .help = "Width of the neighborhood, in the unit of the features, or 'auto' to choose it on "
-               "a slice",
+               "held-out rows",
        .most = kAnyNumber,
        .above = true,
        .may_be_auto = true,

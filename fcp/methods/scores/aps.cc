@@ -130,11 +130,12 @@ torch::Tensor random_shares(const torch::Tensor& features, uint64_t seed) {
 }
 
 std::vector<Option> ApsOptions::rows() {
-  return {score_option(field::randomized,
-                       {.name = "randomized",
-                        .help = "Labels at the edge of a set are in by chance; not randomized, "
-                                "sets are larger and cover more",
-                        .after = "double_log"})};
+  return {score_option(
+      field::randomized,
+      {.name = "randomized",
+       .help = "Do not randomise labels at the edge of a set: sets are larger and cover "
+               "more",
+       .after = "double_log"})};
 }
 
 std::unique_ptr<Score> make_score(const ApsOptions& options, const SharedOptions& shared,

@@ -182,7 +182,7 @@ std::vector<Option> QuantilesOptions::rows() {
                     .after = "spread"}),
       score_option(field::tail,
                    {.name = "tail",
-                    .help = "The level of the low quantile; the high one's is 1 less it",
+                    .help = "Level of the low quantile; that of the high one is 1 minus it",
                     .most = 0.5,
                     .above = true,
                     .storage = OptionStorage::kSet,

@@ -50,7 +50,7 @@ std::string resolve_inside(const std::string& location, const std::string& folde
   };
   const std::string padded = "/" + location + "/";
   const bool inside = location[0] != '/' && padded.find("/../") == std::string::npos;
-  const std::string path = resolved(folder + "/" + location);
+  std::string path = resolved(folder + "/" + location);
   if (inside && path.empty()) {
     fail(owner, ": cannot read external data '", location, "': ", std::strerror(errno));
   }

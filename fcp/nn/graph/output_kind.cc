@@ -36,9 +36,10 @@ class MeaningReader {
   }
 
  private:
+  // None where it reads nothing, as in a damaged file.
   const Node* maker(const std::string& tensor) const {
     const auto found = made_by_.find(tensor);
-    return found == made_by_.end() ? nullptr : found->second;
+    return found == made_by_.end() || found->second->inputs.empty() ? nullptr : found->second;
   }
 
   std::string through(std::string tensor) const {
@@ -73,6 +74,7 @@ class MeaningReader {
 
   // x / Σ x where x is positive: an exponential, or sigmoids.
   OutputMeaning of_quotient(const Node& node) const {
+    if (node.inputs.size() < 2) return {};
     std::string divisor = through(node.inputs[1]);
     const Node* sum = maker(divisor);
     while (sum != nullptr && sum->op == "Expand") sum = maker(through(sum->inputs[0]));

@@ -10,6 +10,7 @@
 #include "fcp/nn/graph/onnx_reader.h"
 #include "fcp/nn/graph/onnx_types.h"
 #include "fcp/nn/graph/onnx_writer.h"
+#include "fcp/nn/graph/output_kind.h"
 #include "fcp/nn/graph/tensor_types.h"
 
 #include "tests/nn/nodes.h"
@@ -100,6 +101,15 @@ TEST(PlainOnnx, NetworksAreCut) {
   EXPECT_EQ(parts.head.nodes.size(), 1u);
   EXPECT_TRUE(parts.head.initializers.contains("w2"));
   EXPECT_FALSE(parts.head.initializers.contains("w1"));
+}
+
+// Found by fuzz_graph: a Div of one input.
+TEST(PlainOnnx, NodesWithoutTheirInputsMeanNothing) {
+  Graph graph = make_layers();
+  graph.nodes[2] = make_node("Div", {"h1"}, {"y"});
+  EXPECT_EQ(output_meaning(graph, "y").kind, OutputKind::kPlain);
+  graph.nodes[2] = make_node("Identity", {}, {"y"});
+  EXPECT_EQ(output_meaning(graph, "y").kind, OutputKind::kPlain);
 }
 
 // A condition that a constant says is known; one that an operator computes would have to run.

@@ -1,7 +1,8 @@
-// Microseconds of processor time per answer for one row at a time, as a service without batches asks:
-// the point prediction and the intervals at one level and at four, from C++ and from C. `one by one`
-// asks for the prediction and for each level in calls of their own, as programs did with fcp 0.2;
-// the last column is the share of its time. All are asked in turn, and the medians of the turns shown.
+// Microseconds of processor time per answer for one row at a time, as a service without batches
+// asks: the point prediction and the intervals at one level and at four, from C++ and from C. `one
+// by one` asks for the prediction and for each level in calls of their own, as programs did with
+// fcp 0.2; the last column is the share of its time. All are asked in turn, and the medians of the
+// turns shown.
 //
 //   $ one_row calibrated.onnx [CALLS]
 #include <algorithm>

@@ -29,9 +29,10 @@ pybind11::object lent_array(const torch::Tensor& tensor);
 // Declares the class behind the arrays that array_of gives away.
 void bind_arrays(pybind11::module_& module);
 
-// Rows x [N, …] and their answers y [N] or [N, K], undefined where there are none, as the steps read
-// them, converted as the schema says, which must outlive them. Between batches Python's signals are
-// looked at, so that Ctrl-C ends long work. `before`: how many rows came before these, for Errors.
+// Rows x [N, …] and their answers y [N] or [N, K], undefined where there are none, as the steps
+// read them, converted as the schema says, which must outlive them. Between batches Python's
+// signals are looked at, so that Ctrl-C ends long work. `before`: how many rows came before these,
+// for Errors.
 internal::TensorRows rows_over(const torch::Tensor& x, const torch::Tensor& y,
                                const internal::SchemaData& schema, int64_t before = 0);
 

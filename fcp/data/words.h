@@ -1,8 +1,8 @@
 // The words of a text cell, by which a column of free text becomes features: one for each word that
 // enough training rows have, 1 in the rows that have it and 0 in others.
 //
-// A word is a run of ASCII letters and digits and of bytes beyond ASCII; capitals of ASCII are small
-// letters. Tested by tests/data/words_test.cc; python/fcp/runtime.py has the same rule.
+// A word is a run of ASCII letters and digits and of bytes beyond ASCII; capitals of ASCII are
+// small letters. Tested by tests/data/words_test.cc; python/fcp/runtime.py has the same rule.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A network, cut in two, with a score over its head: what calibration runs before there is a radius,
-// and what a PredictorCore runs with one.
+// A network, cut in two, with a score over its head: what calibration runs before there is a
+// radius, and what a PredictorCore runs with one.
 //
 //   const torch::Tensor v = network.features(x);
 //   network.score().score(v, y);  network.score().region(v, radius);

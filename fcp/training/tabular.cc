@@ -106,9 +106,9 @@ std::vector<Centre> centres_to_try(const TabularOptions& options, const Array& y
   return {Centre::kMean, Centre::kMedian};
 }
 
-// Where trees stand beside the networks, these are trained for a quarter of the epochs, and for half
-// of them more where the trees leave them enough weight (tree_members.h). Each cycle ends at a rate
-// of 0, so that a network is whole after either.
+// Where trees stand beside the networks, these are trained for a quarter of the epochs, and for
+// half of them more where the trees leave them enough weight (tree_members.h). Each cycle ends at a
+// rate of 0, so that a network is whole after either.
 class TwoCycles {
  public:
   TwoCycles(const TabularOptions& options, const EnsembleFitOptions& whole,

@@ -10,8 +10,8 @@
 // ensemble_fit.h says. Batches and epochs follow the number of rows.
 //
 // With `trees`, each member gains a gradient-boosted one beside it, which learns from the same
-// rows, and the answer is a mix of both (tree_members.h). Networks are then trained for a quarter of
-// the epochs, and for half of them more only where the mix leaves them a fifth of the weight.
+// rows, and the answer is a mix of both (tree_members.h). Networks are then trained for a quarter
+// of the epochs, and for half of them more only where the mix leaves them a fifth of the weight.
 //
 // The target, or its logarithm (target_scale.h), is standardised. The mean is learned beside the
 // median, by squared and absolute error at once. Where the target has a heavy tail, a second set

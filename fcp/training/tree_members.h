@@ -82,8 +82,8 @@ struct TreeMemberOptions {
 };
 
 // `networks` [N, outputs] is what network e says of the rows that it has not seen, in the scale of
-// learning: K centres, or logits; by them trees learn nothing, but w is chosen. Without XGBoost, or where trees would cost too much, the result
-// is not used().
+// learning: K centres, or logits; by them trees learn nothing, but w is chosen. Without XGBoost, or
+// where trees would cost too much, the result is not used().
 TreeMembers fit_tree_members(const TreeData& data, const std::vector<FitRows>& rows,
                              const torch::Tensor& networks, const TreeMemberOptions& options);
 

@@ -95,8 +95,9 @@ FCP_C_API int fcp_label_sets(const fcp_predictor* predictor, const fcp_rows* row
                              unsigned char* members);
 
 /* What rows of cells have that no training row had, and the guarantee does not extend to, as
- * `fcp predict --flags` writes it: the text of each row, such as "unseen:city|range:size" or "", ended
- * by '\0', one after the other. Returns the bytes of all texts, or -1; where it is above capacity,
+ * `fcp predict --flags` writes it: the text of each row, such as "unseen:city|range:size" or "",
+ * ended by '\0', one after the other. Returns the bytes of all texts, or -1; where it is above
+ * capacity,
  * nothing is written. texts may be NULL where capacity is 0. An error for rows of numbers. */
 FCP_C_API long long fcp_flags(const fcp_predictor* predictor, const fcp_rows* rows, char* texts,
                               long long capacity);

@@ -20,8 +20,8 @@ constexpr int64_t kOldestOpset = 7;
 constexpr int64_t kNewestOpset = 24;
 
 // What reading asks of those who can run operators (fcp/nn/runtime/read_onnx.cc). The defaults run
-// none: then a condition, the length of a sequence or the number of turns of a loop is known where a
-// constant says it, and inputs of text are refused.
+// none: then a condition, the length of a sequence or the number of turns of a loop is known where
+// a constant says it, and inputs of text are refused.
 struct OnnxOperators {
   // The graph's one output where it depends on no more than the inputs' shapes.
   std::function<std::optional<ConstantTensor>(const Graph&)> value;

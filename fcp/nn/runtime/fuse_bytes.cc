@@ -370,7 +370,7 @@ std::map<std::string, QuantizedConstant> quantized_constants(const Graph& graph)
   const auto initializer = [&](const Node& node, size_t i) {
     const auto value =
         i < node.inputs.size() ? graph.initializers.find(node.inputs[i]) : graph.initializers.end();
-    return value == graph.initializers.end() ? torch::Tensor() : value->second;
+    return value == graph.initializers.end() ? torch::Tensor() : value->second.tensor();
   };
   for (const Node& node : graph.nodes) {
     if (node.op != "DequantizeLinear" || node.attributes.contains("block_size")) continue;

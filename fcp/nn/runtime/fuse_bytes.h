@@ -8,8 +8,8 @@
 //       and zero point, are the operator in the middle on bytes.
 //
 // A result of the first may lie one step beside that of the single nodes where their sum, rounded
-// in single precision, falls on the other side of a half. Bounds and gradients take the single nodes.
-// Cost: linear in the nodes. Tested by tests/nn/runtime/fuse_bytes_test.cc.
+// in single precision, falls on the other side of a half. Bounds and gradients take the single
+// nodes. Cost: linear in the nodes. Tested by tests/nn/runtime/fuse_bytes_test.cc.
 #pragma once
 
 #include <map>

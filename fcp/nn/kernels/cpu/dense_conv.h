@@ -7,9 +7,9 @@
 // Of few channels, or of few numbers in a window, bands of the image are copied once, with the
 // padding around them (window_bands.h): there a window is as many pieces as it has rows, and the
 // windows of a row lie a stride apart (window_tile.h). Of many channels the pieces are the channels
-// of each tap (packed_product.h); a tap outside of the image is a piece of zeros, and left out where
-// all windows of a strip have it there, and windows of several images are rows of one product. The
-// filters are packed once. What follows (epilogue.h) is done by either.
+// of each tap (packed_product.h); a tap outside of the image is a piece of zeros, and left out
+// where all windows of a strip have it there, and windows of several images are rows of one
+// product. The filters are packed once. What follows (epilogue.h) is done by either.
 //
 // Rule: is_dense below. Each number is one sequence of operations, but for products of padding with
 // weights, which are left out only where all weights are finite and a sum stays the same to the

@@ -1,6 +1,6 @@
-// Whether this build has fcp's CUDA kernels (FCP_CUDA_KERNELS in cmake/FcpTorch.cmake). Without them
-// the functions of the headers *_cuda.h are declared and not defined, so callers ask
-// `if constexpr (kCudaKernels)`.
+// Whether this build has fcp's CUDA kernels (FCP_CUDA_KERNELS in cmake/FcpTorch.cmake). Without
+// them the functions of the headers *_cuda.h are declared and not defined, so callers ask `if
+// constexpr (kCudaKernels)`.
 #pragma once
 
 namespace fcp {

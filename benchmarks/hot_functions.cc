@@ -24,7 +24,7 @@
 #include "fcp/base/random.h"
 #include "fcp/bounds/bounds.h"
 #include "fcp/conformal/quantile.h"
-#include "fcp/conformal/sort_scores.h"
+#include "fcp/conformal/score_order.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/predictor/predictor_core.h"
 #include "fcp/search/surrogate_search.h"

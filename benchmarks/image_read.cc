@@ -11,7 +11,7 @@
 #include <ctime>
 #include <exception>
 
-#include "fcp/data/images/image_rows.h"
+#include "fcp/data/images/image_list.h"
 
 int main(int argc, char** argv) try {
   if (argc < 2) {

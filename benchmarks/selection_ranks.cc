@@ -16,11 +16,10 @@
 #include <string_view>
 #include <vector>
 
+#include "fcp/base/hash.h"
 #include "fcp/base/random.h"
-#include "fcp/base/sha256.h"
-#include "fcp/conformal/rank.h"
-#include "fcp/distributed/refinement.h"
-#include "fcp/distributed/run_ranks.h"
+#include "fcp/conformal/quantile.h"
+#include "fcp/distributed/communicator.h"
 #include "fcp/distributed/selection.h"
 
 namespace fcp {

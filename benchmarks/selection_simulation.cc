@@ -18,8 +18,7 @@
 #include <vector>
 
 #include "fcp/base/random.h"
-#include "fcp/conformal/rank.h"
-#include "fcp/distributed/refinement.h"
+#include "fcp/conformal/quantile.h"
 #include "fcp/distributed/selection.h"
 
 #include "tests/support/thread_ranks.h"

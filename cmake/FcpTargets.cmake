@@ -35,7 +35,7 @@ function(fcp_cost test)
 endfunction()
 
 # With FCP_UNITY, so many files of one target are compiled together: what costs is what a file
-# includes, libtorch's templates above all, and 36 files then pay for it once. Names in anonymous
+# includes, libtorch's templates above all, and 24 files then pay for it once. Names in anonymous
 # namespaces must be unique among the files of a target.
 function(fcp_unite target files)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${FCP_UNITY} UNITY_BUILD_BATCH_SIZE ${files})
@@ -59,7 +59,7 @@ set(FCP_EXACT_NUMBERS bounds conformal graph monitoring search)
 function(fcp_module name)
   cmake_parse_arguments(MODULE "COLD" "" "SOURCES;COLD_SOURCES;MODULES;LIBRARIES" ${ARGN})
   add_library(fcp_${name} STATIC ${MODULE_SOURCES})
-  fcp_unite(fcp_${name} 36)
+  fcp_unite(fcp_${name} 24)
   if(MODULE_COLD)
     fcp_cold(fcp_${name})
   endif()
@@ -75,7 +75,7 @@ function(fcp_module name)
   target_link_libraries(fcp_${name} PUBLIC ${MODULE_LIBRARIES})
   if(MODULE_COLD_SOURCES)
     add_library(fcp_${name}_cold OBJECT ${MODULE_COLD_SOURCES})
-    fcp_unite(fcp_${name}_cold 36)
+    fcp_unite(fcp_${name}_cold 24)
     fcp_cold(fcp_${name}_cold)
     target_include_directories(fcp_${name}_cold PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
     list(TRANSFORM MODULE_MODULES PREPEND fcp_)

@@ -10,7 +10,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/methods/options.h"
-#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/outputs.h"
 #include "fcp/predictor/artifact.h"
 #include "fcp/predictor/predictor_core.h"
 

@@ -11,8 +11,8 @@
 
 #include "fcp/base/error.h"
 
-#include "apps/server/feedback_message.h"
 #include "apps/server/http_message.h"
+#include "apps/server/json_messages.h"
 #include "apps/server/tensor_message.h"
 
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/data/columns.h"
 #include "fcp/data/csv.h"
-#include "fcp/data/encoding_text.h"
 
 #include "fuzz/input_file.h"
 

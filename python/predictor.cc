@@ -15,12 +15,11 @@
 #include "fcp/base/output_file.h"
 #include "fcp/evaluate/evaluate.h"
 #include "fcp/methods/scores/cqr.h"
-#include "fcp/methods/scores/head_outputs.h"
 #include "fcp/methods/scores/outputs.h"
 
 #include "apps/report/choices_text.h"
-#include "apps/report/html.h"
 #include "apps/report/json.h"
+#include "apps/report/page.h"
 #include "python/arrays.h"
 
 namespace fcp {

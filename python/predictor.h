@@ -15,16 +15,16 @@
 #include <pybind11/pybind11.h>
 #include <torch/types.h>
 
-#include "fcp/calibrate/unfinished.h"
+#include "fcp/calibrate/collect_scores.h"
 #include "fcp/data/rows.h"
 #include "fcp/level.h"
 #include "fcp/predictor/context.h"
 #include "fcp/predictor/distribution.h"
+#include "fcp/predictor/open_data.h"
 #include "fcp/predictor/predictor_core.h"
-#include "fcp/predictor/row_facts.h"
 
 #include "python/arrays.h"
-#include "python/module.h"
+#include "python/options.h"
 
 namespace fcp {
 

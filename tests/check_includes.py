@@ -68,12 +68,10 @@ PLAIN = re.compile(r"fcp/(nn/graph/\w+|nn/ops/(op_traits|output_types|types))\.h
 PATTERNS = {
     "fcp/export/gradients.cc", "fcp/export/graph_builder.cc", "fcp/nn/graph/batch_axis.cc",
     "fcp/nn/graph/carry.cc", "fcp/nn/graph/inline_if.cc", "fcp/nn/graph/lower_attention.cc",
-    "fcp/nn/graph/narrow_tensors.cc", "fcp/nn/graph/onnx_reader.cc",
-    "fcp/nn/graph/output_kind.cc", "fcp/nn/graph/rewrite.cc", "fcp/nn/graph/select_first.cc",
-    "fcp/nn/graph/simplify.cc", "fcp/nn/graph/static_sequences.cc",
-    "fcp/nn/kernels/relu_mlp/backward_reader.cc", "fcp/nn/runtime/batch_free.cc",
-    "fcp/nn/runtime/bound_support.cc", "fcp/nn/runtime/fuse_bytes.cc",
-    "fcp/nn/runtime/fuse_chain.cc",
+    "fcp/nn/graph/narrow_tensors.cc", "fcp/nn/graph/onnx_reader.cc", "fcp/nn/graph/output_kind.cc",
+    "fcp/nn/graph/select_first.cc", "fcp/nn/graph/simplify.cc", "fcp/nn/graph/static_sequences.cc",
+    "fcp/nn/kernels/relu_mlp/relu_head.cc", "fcp/nn/runtime/batch_free.cc",
+    "fcp/nn/runtime/bound_support.cc", "fcp/nn/runtime/fuse.cc", "fcp/nn/runtime/fuse_bytes.cc",
     "fcp/nn/runtime/rows_apart.cc", "fcp/search/front_layer.cc",
 }
 # How often files outside of fcp/methods may ask which score or calibration they have; less than 20 in all.
@@ -83,12 +81,11 @@ METHODS_ASKED = {
     "fcp/calibrate/surrogate_steps.cc": 2,  # two searches, each with options of its own
     "fcp/calibrate/update.cc": 1,  # a request
     "fcp/fit/fit.cc": 3,  # names of the option --calibration
-    "fcp/fit/made_predictor.cc": 2,  # requests
+    "fcp/fit/train.cc": 2,  # requests
     "apps/cli/calibrate.cc": 1,  # a request
     "apps/cli/segment_calibrate.cc": 2,  # the paper's settings of its own score
     "apps/experiments/segmentation_experiment.cc": 1,  # likewise
-    "python/calibrate.cc": 1,  # a request
-    "python/calibrated.cc": 1,  # a request
+    "python/calibrated.cc": 2,  # a request
 }
 ASKS_METHOD = re.compile(r"\.as<\w+Options>|std::get<\w+Options>|"
                          r"[!=]= (?:\w+Options::kName|kAutoScore|kRectified)\b")
@@ -167,7 +164,7 @@ def self_test():
             ("conformal", '#include "fcp/nn/ops/op.h"\n#include <torch/types.h>\n'),
             ("nn", '#include "fcp/base/error.h"\n#include <torch/types.h>\n'),
             ("utils", ""),
-            ("fit", '#include "apps/report/html.h"\n'),
+            ("fit", '#include "apps/report/page.h"\n'),
             ("evaluate", 'bool plain = score.as<NestedOptions>() == nullptr;\n'),
             ("export", 'bool pools(const Node& node) { return node.op.ends_with("Pool"); }\n'),
         ]:

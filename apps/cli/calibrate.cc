@@ -11,15 +11,13 @@
 #include "fcp/methods/options.h"
 #include "fcp/nn/graph/onnx_reader.h"
 #include "fcp/nn/graph/onnx_writer.h"
-#include "fcp/predictor/device_choice.h"
+#include "fcp/predictor/batch.h"
+#include "fcp/predictor/context.h"
 #include "fcp/predictor/network_inputs.h"
-#include "fcp/predictor/shared_batches.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/data_flags.h"
 #include "apps/cli/option_flags.h"
 #include "apps/cli/print_report.h"
-#include "apps/cli/verbs.h"
 
 namespace fcp::cli {
 namespace {

@@ -15,16 +15,15 @@
 #include <ATen/Parallel.h>
 #include <unistd.h>
 
-#include "fcp/base/blas_threads.h"
-#include "fcp/base/control_group.h"
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
 #include "fcp/base/parallel.h"
-#include "fcp/base/printable.h"
-#include "fcp/distributed/run_ranks.h"
+#include "fcp/base/text.h"
+#include "fcp/distributed/communicator.h"
 
 #include "apps/cli/option_flags.h"
 #include "apps/cli/paths.h"
+#include "apps/report/choices_text.h"
 
 namespace fcp::cli {
 
@@ -184,5 +183,25 @@ std::vector<Level> parse_levels(const std::vector<std::string>& alphas) {
   }
   return levels;
 }
+
+void ConsoleObserver::begin(std::string_view stage, size_t total) {
+  progress_.emplace(std::string(stage), total, !quiet_);
+}
+
+void ConsoleObserver::advance(size_t count, const std::function<std::string()>& detail) {
+  if (progress_) progress_->advance(count, detail);
+}
+
+void ConsoleObserver::end() { progress_.reset(); }
+
+void ConsoleObserver::chosen(const Choices& choices) {
+  for (const std::string& text : choices_text(choices)) note(text);
+}
+
+void ConsoleObserver::note(const std::string& text) {
+  if (!quiet_) std::cerr << printable(text) << '\n';
+}
+
+void ConsoleObserver::warning(const std::string& text) { note("warning: " + text); }
 
 }  // namespace fcp::cli

@@ -4,20 +4,72 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/data/table_problems.h"
+#include "fcp/base/progress.h"
+#include "fcp/data/table_schema.h"
 #include "fcp/distributed/communicator.h"
 #include "fcp/level.h"
 #include "fcp/predictor/context.h"
 
-#include "apps/cli/console_observer.h"
-
 namespace fcp::cli {
+
+// The verbs of the program. Each file of this folder defines one: it declares the verb's options on
+// a subcommand and runs it when the command line names it.
+
+// How help looks: before verbs are added, and after.
+void format_help(CLI::App& app);
+void group_options(CLI::App& app);
+
+void add_inspect(CLI::App& app);
+void add_run(CLI::App& app);
+void add_fit(CLI::App& app);
+void add_split(CLI::App& app);
+void add_train(CLI::App& app);
+void add_calibrate(CLI::App& app);
+void add_check(CLI::App& app);
+void add_predict(CLI::App& app);
+void add_evaluate(CLI::App& app);
+void add_explain(CLI::App& app);
+void add_show(CLI::App& app);
+void add_compare(CLI::App& app);
+void add_update(CLI::App& app);
+void add_monitor(CLI::App& app);
+void add_serve(CLI::App& app);
+void add_export(CLI::App& app);
+void add_state(CLI::App& app);
+void add_segment(CLI::App& app);
+void add_reproduce(CLI::App& app);
+void add_selftest(CLI::App& app);
+void add_demo(CLI::App& app);
+void add_doctor(CLI::App& app);
+void add_help(CLI::App& app);
+void add_completion(CLI::App& app);
+void add_man(CLI::App& app);
+
+// Tells on stderr what the pipeline does: a progress line, notes and warnings.
+
+class ConsoleObserver : public Observer {
+ public:
+  explicit ConsoleObserver(bool quiet) : quiet_(quiet) {}
+
+  void begin(std::string_view stage, size_t total) override;
+  void advance(size_t count, const std::function<std::string()>& detail) override;
+  void end() override;
+  void chosen(const Choices& choices) override;
+  void note(const std::string& text) override;
+  void warning(const std::string& text) override;
+
+ private:
+  bool quiet_;
+  std::optional<Progress> progress_;
+};
 
 struct CommonOptions {
   bool json = false;

@@ -1,20 +1,17 @@
 // fcp compare: two calibrated predictors on the same rows, pair by pair.
-#include "fcp/evaluate/compare.h"
-
 #include <iostream>
 #include <memory>
 
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/text_table.h"
+#include "fcp/evaluate/judge.h"
 #include "fcp/predictor/levels.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/data_flags.h"
-#include "apps/cli/level_flags.h"
-#include "apps/cli/verbs.h"
-#include "apps/report/format.h"
+#include "apps/cli/option_flags.h"
 #include "apps/report/json.h"
+#include "apps/report/results.h"
 
 namespace fcp::cli {
 namespace {

@@ -9,17 +9,16 @@
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
 #include "fcp/data/csv_writer.h"
-#include "fcp/data/folds.h"
+#include "fcp/data/split.h"
 #include "fcp/fit/fit.h"
 #include "fcp/predictor/open_data.h"
 #include "fcp/predictor/predict.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/fit_outcome.h"
-#include "apps/cli/verbs.h"
-#include "apps/experiments/synthetic.h"
-#include "apps/report/html.h"
+#include "apps/cli/print_report.h"
+#include "apps/experiments/prepared_set.h"
 #include "apps/report/json.h"
+#include "apps/report/page.h"
 
 namespace fcp::cli {
 namespace {

@@ -15,11 +15,10 @@
 #include "fcp/base/output_file.h"
 #include "fcp/base/text_table.h"
 #include "fcp/distributed/communicator.h"
-#include "fcp/distributed/run_ranks.h"
 #include "fcp/training/boosting.h"
 #include "fcp/version.h"
 
-#include "apps/cli/verbs.h"
+#include "apps/cli/common.h"
 #include "apps/experiments/paper_sets.h"
 #include "build_facts.h"
 

@@ -8,13 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/output_file.h"
-#include "fcp/predictor/device_choice.h"
+#include "fcp/predictor/context.h"
 #include "fcp/predictor/levels.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/data_flags.h"
-#include "apps/cli/level_flags.h"
-#include "apps/cli/verbs.h"
+#include "apps/cli/option_flags.h"
 #include "apps/report/explanation_report.h"
 #include "apps/report/json.h"
 

@@ -9,13 +9,12 @@
 
 #include "fcp/base/error.h"
 #include "fcp/nn/graph/onnx_writer.h"
-#include "fcp/predictor/artifact_facts.h"
+#include "fcp/predictor/artifact_settings.h"
 #include "fcp/predictor/levels.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/level_flags.h"
+#include "apps/cli/option_flags.h"
 #include "apps/cli/print_report.h"
-#include "apps/cli/verbs.h"
 #include "apps/server/feedback_store.h"
 
 namespace fcp::cli {

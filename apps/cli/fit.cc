@@ -11,19 +11,16 @@
 #include "fcp/base/output_file.h"
 #include "fcp/data/csv_column.h"
 #include "fcp/data/split.h"
-#include "fcp/fit/row_weights.h"
+#include "fcp/fit/table_split.h"
 #include "fcp/methods/options.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/data_flags.h"
-#include "apps/cli/fit_outcome.h"
-#include "apps/cli/level_flags.h"
+#include "apps/cli/help.h"
 #include "apps/cli/option_flags.h"
-#include "apps/cli/synopsis.h"
-#include "apps/cli/verbs.h"
-#include "apps/report/format.h"
-#include "apps/report/html.h"
+#include "apps/cli/print_report.h"
 #include "apps/report/json.h"
+#include "apps/report/page.h"
+#include "apps/report/results.h"
 
 namespace fcp::cli {
 namespace {

@@ -1,4 +1,6 @@
 // fcp inspect: the layers of a network, their shapes and costs, and where it can be cut.
+#include "fcp/nn/graph/inspect.h"
+
 #include <iostream>
 #include <map>
 #include <memory>
@@ -6,11 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/nn/graph/inspect_text.h"
 #include "fcp/nn/graph/onnx_reader.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/verbs.h"
 
 namespace fcp::cli {
 namespace {

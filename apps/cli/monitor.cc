@@ -11,10 +11,8 @@
 #include "fcp/predictor/levels.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/data_flags.h"
-#include "apps/cli/level_flags.h"
+#include "apps/cli/option_flags.h"
 #include "apps/cli/truths.h"
-#include "apps/cli/verbs.h"
 #include "apps/report/json.h"
 #include "apps/report/monitor_report.h"
 

@@ -9,16 +9,14 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/data/encoding_text.h"
+#include "fcp/data/columns.h"
 #include "fcp/data/number.h"
-#include "fcp/predictor/device_choice.h"
+#include "fcp/predictor/context.h"
 #include "fcp/predictor/levels.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/data_flags.h"
-#include "apps/cli/level_flags.h"
+#include "apps/cli/option_flags.h"
 #include "apps/cli/print_report.h"
-#include "apps/cli/verbs.h"
 
 namespace fcp::cli {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "fcp/calibrate/calibrate.h"
 #include "fcp/evaluate/measures/evaluation_report.h"
+#include "fcp/fit/fit.h"
 
 #include "apps/cli/common.h"
 
@@ -35,5 +36,13 @@ nlohmann::ordered_json radius_json(const CalibrationArtifact& artifact, const Le
 void finish_calibration(const CalibrateResult& result, const CalibrateSettings& settings,
                         const std::string& out, const CommonOptions& common,
                         const nlohmann::ordered_json& more = nlohmann::ordered_json::object());
+
+// What `fcp fit` found, for people and for programs.
+
+// What came out, what to watch, how it was made, and what to type next: a line each.
+std::string fit_text(const FitOutcome& result, const std::string& out, const std::string& report);
+
+nlohmann::ordered_json fit_json(const FitOutcome& result, const std::string& out,
+                                const std::string& report);
 
 }  // namespace fcp::cli

@@ -14,25 +14,20 @@
 #include <thread>
 
 #include <CLI/CLI.hpp>
+#include <unistd.h>
 
-#include "fcp/base/checkpoint.h"
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
-#include "fcp/base/nearest_word.h"
 #include "fcp/base/output_file.h"
-#include "fcp/base/printable.h"
+#include "fcp/base/text.h"
 #include "fcp/data/file_witness.h"
-#include "fcp/distributed/run_ranks.h"
+#include "fcp/distributed/communicator.h"
 #include "fcp/methods/options.h"
 #include "fcp/nn/runtime/libtorch_error.h"
 #include "fcp/predictor/context.h"
 
-#include "apps/cli/answers.h"
 #include "apps/cli/common.h"
-#include "apps/cli/out_of_memory.h"
-#include "apps/cli/suggestion.h"
-#include "apps/cli/synopsis.h"
-#include "apps/cli/verbs.h"
+#include "apps/cli/help.h"
 #include "apps/cli/version.h"
 
 namespace fcp::cli {
@@ -268,6 +263,28 @@ int run_program(int argc, char** argv) {
   } catch (const std::exception& error) {
     return report(error.what(), 1);
   }
+}
+
+void end_out_of_memory() {
+  std::cerr << "fcp: out of memory; try a smaller --batch or fewer --threads, or allow more memory "
+               "(ulimit -v)\n";
+  _exit(1);
+}
+
+std::string did_you_mean(const std::vector<std::string>& arguments, const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const OptionWords& option : options_of(verb)) {
+    if (!option.positional) names.insert(names.end(), option.names.begin(), option.names.end());
+  }
+  for (const std::string& argument : arguments) {
+    const std::string word = argument.substr(0, argument.find('='));
+    if (!word.starts_with("--") || std::find(names.begin(), names.end(), word) != names.end()) {
+      continue;
+    }
+    const std::string meant = nearest_word(word, names);
+    if (!meant.empty()) return word + " is not an option; did you mean " + meant + "?";
+  }
+  return "";
 }
 
 }  // namespace fcp::cli

@@ -11,12 +11,8 @@
 #include "fcp/base/progress.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/verbs.h"
-#include "apps/experiments/cell_runner.h"
-#include "apps/experiments/publish.h"
-#include "apps/experiments/registry.h"
+#include "apps/experiments/experiment.h"
 #include "apps/experiments/segmentation_experiment.h"
-#include "apps/experiments/share_cells.h"
 #include "apps/report/json.h"
 
 namespace fcp::cli {

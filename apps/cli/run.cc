@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/graph/batch_axis.h"
 #include "fcp/nn/graph/cut.h"
 #include "fcp/nn/graph/onnx_reader.h"
@@ -16,8 +16,7 @@
 #include "fcp/predictor/run_network.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/data_flags.h"
-#include "apps/cli/verbs.h"
+#include "apps/cli/option_flags.h"
 
 namespace fcp::cli {
 namespace {

@@ -7,20 +7,19 @@
 
 #include "fcp/base/error.h"
 #include "fcp/calibrate/calibrate.h"
-#include "fcp/calibrate/unfinished.h"
+#include "fcp/calibrate/collect_scores.h"
 #include "fcp/data/csv_writer.h"
-#include "fcp/data/images/image_text.h"
-#include "fcp/data/images/segmentation_folds.h"
+#include "fcp/data/images/image_transform.h"
+#include "fcp/data/images/segmentation.h"
 #include "fcp/methods/options.h"
 #include "fcp/nn/graph/onnx_reader.h"
 #include "fcp/predictor/levels.h"
-#include "fcp/predictor/segmentation_rows.h"
 #include "fcp/predictor/segmentation_task.h"
 
 #include "apps/cli/common.h"
 #include "apps/cli/option_flags.h"
 #include "apps/cli/print_report.h"
-#include "apps/cli/segment_verbs.h"
+#include "apps/cli/segment.h"
 
 namespace fcp::cli {
 

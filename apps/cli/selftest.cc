@@ -1,4 +1,6 @@
 // fcp selftest: whether the promise holds on this machine.
+#include "apps/experiments/selftest.h"
+
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -11,9 +13,7 @@
 #include "fcp/methods/method.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/verbs.h"
-#include "apps/experiments/selftest_text.h"
-#include "apps/report/format.h"
+#include "apps/report/results.h"
 
 namespace fcp::cli {
 namespace {

@@ -13,7 +13,6 @@
 #include "fcp/base/interrupt.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/verbs.h"
 
 namespace fcp::cli {
 namespace {

@@ -6,12 +6,11 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/text_table.h"
-#include "fcp/predictor/artifact_facts.h"
+#include "fcp/predictor/artifact_settings.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/verbs.h"
-#include "apps/report/format.h"
 #include "apps/report/json.h"
+#include "apps/report/results.h"
 
 namespace fcp::cli {
 namespace {

@@ -11,9 +11,8 @@
 #include "fcp/data/csv_column.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/data_flags.h"
-#include "apps/cli/verbs.h"
-#include "apps/report/format.h"
+#include "apps/cli/option_flags.h"
+#include "apps/report/results.h"
 
 namespace fcp::cli {
 namespace {

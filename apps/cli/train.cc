@@ -8,15 +8,14 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/text_table.h"
-#include "fcp/fit/row_weights.h"
+#include "fcp/fit/table_split.h"
 #include "fcp/nn/graph/onnx_writer.h"
 #include "fcp/training/tabular.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/data_flags.h"
-#include "apps/cli/verbs.h"
-#include "apps/report/format.h"
+#include "apps/cli/option_flags.h"
 #include "apps/report/json.h"
+#include "apps/report/results.h"
 
 namespace fcp::cli {
 namespace {
@@ -257,7 +256,7 @@ void run_train(TrainVerbOptions& options) {
   }
   data.csv.keep_missing = !data.csv.impute;
   data.csv.find_types = true;
-  data.csv.exact = true;  // of targets (target_offset.h)
+  data.csv.exact = true;  // of targets (training_data.h)
   const auto source = open_data(data, nullptr, *context.observer);
   settle_loss(options, *source);
   TabularOptions recipe = tabular_options(options, context.device);

@@ -9,9 +9,9 @@
 
 #include "fcp/predictor/artifact.h"
 #include "fcp/predictor/context.h"
-#include "fcp/predictor/row_facts.h"
+#include "fcp/predictor/open_data.h"
 
-#include "apps/cli/data_flags.h"
+#include "apps/cli/option_flags.h"
 
 namespace fcp::cli {
 

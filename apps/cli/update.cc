@@ -8,15 +8,14 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/predictor/artifact_facts.h"
-#include "fcp/predictor/device_choice.h"
+#include "fcp/predictor/artifact_settings.h"
+#include "fcp/predictor/context.h"
 
 #include "apps/cli/common.h"
-#include "apps/cli/data_flags.h"
+#include "apps/cli/option_flags.h"
 #include "apps/cli/print_report.h"
 #include "apps/cli/truths.h"
-#include "apps/cli/verbs.h"
-#include "apps/report/format.h"
+#include "apps/report/results.h"
 
 namespace fcp::cli {
 namespace {

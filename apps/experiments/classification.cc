@@ -12,7 +12,6 @@
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
 #include "fcp/calibrate/label_options.h"
-#include "fcp/calibrate/rank_term.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/evaluate/measures/set_evaluation.h"
 

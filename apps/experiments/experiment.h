@@ -6,18 +6,22 @@
 // same seeds give the same files. `seconds` is the one number that may differ; it stays out of the
 // CSV.
 //
-// To add an experiment: a file with a function that returns an Experiment, declared in registry.h
-// and listed in registry.cc. Tested by tests/experiments/cell_runner_test.cc.
+// To add an experiment: a file with a function that returns an Experiment, declared below
+// and listed in experiment.cc. Tested by tests/experiments/experiment_test.cc.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 
 #include "fcp/base/error.h"
+#include "fcp/distributed/communicator.h"
 #include "fcp/level.h"
 
 #include "apps/report/results.h"
@@ -86,5 +90,104 @@ std::vector<CellKey> cells_of(const Experiment& experiment, const ExperimentOpti
 // The section of one experiment: its words, and what `present` makes of the rows.
 ResultSection section_of(const Experiment& experiment, const ExperimentOptions& options,
                          const Json& rows);
+
+// All experiments, in the order of the page.
+
+const std::vector<Experiment>& experiments();
+
+// Nothing where there is none of this name.
+const Experiment* find_experiment(const std::string& name,
+                                  const std::vector<Experiment>& among = experiments());
+
+// The experiment of this name, or with "all" every one that the options leave something to do.
+// Sets or methods that it does not have are an OptionError.
+std::vector<const Experiment*> choose_experiments(const std::string& name,
+                                                  const ExperimentOptions& options,
+                                                  const std::vector<Experiment>& among);
+
+// Each in the file of its name.
+Experiment worked_example();
+Experiment regression_experiment();
+Experiment cqr_experiment();
+Experiment classification_experiment();
+Experiment classification_cuts();
+Experiment coverage_levels();
+Experiment cubic_conditions();
+Experiment untrained_networks();
+Experiment cut_ablation();
+Experiment score_distribution();
+Experiment zero_quantile();
+Experiment length_variance();
+Experiment length_convergence();
+
+// Runs cells side by side, one per thread, and keeps each as a file as soon as it is done.
+//
+// A cell is computed by one thread of libtorch, so that its bits do not depend on how many run at
+// once. OUT/cells/EXPERIMENT/CELL.json holds its rows with the options they were made by; with
+// `resume` a cell whose file has the same options is read, not run. A cell whose data are missing
+// is left out with the reason, and not kept: once the data are there it runs.
+//
+// Which cells are run is the caller's choice: several processes that share OUT may each take a part
+// of them and read the others' files afterwards.
+// Tested by tests/experiments/experiment_test.cc.
+
+struct CellTask {
+  const Experiment* experiment = nullptr;
+  CellKey key;
+};
+
+struct CellResult {
+  Json rows = Json::array();
+  double seconds = 0;
+  std::string left_out;  // why there are no rows; empty: there are
+};
+
+struct RunOptions {
+  std::string folder;  // OUT
+  bool resume = false;
+  int threads = 1;
+  ExperimentOptions experiment;
+  // After each cell, from one thread at a time.
+  std::function<void(const CellTask&, const CellResult&)> observe{};
+};
+
+// The cells of all experiments, in the order of the tables.
+std::vector<CellTask> tasks_of(std::span<const Experiment* const> experiments,
+                               const ExperimentOptions& options);
+
+// One result a task, in their order. What goes wrong in a cell, but for MissingData, ends the run
+// when the cells under way have ended; cells that were done before are kept.
+std::vector<CellResult> run_cells(std::span<const CellTask> tasks, const RunOptions& options);
+
+// The cell as kept on disk; none where there is no file or it was made by other options.
+std::optional<CellResult> read_cell(const CellTask& task, const RunOptions& options);
+
+// The cells of experiments shared among ranks: every R-th cell is this rank's.
+
+// The results of all, in the order of the tasks, on rank 0; nothing on the others.
+std::vector<CellResult> share_cells(const std::vector<CellTask>& tasks, const RunOptions& run,
+                                    Communicator& ranks);
+
+// The results of experiments as files: OUT/NAME.csv and OUT/NAME.json with all rows, and one page,
+// OUT/index.html, with its text again as OUT/results.md.
+// Tested by tests/experiments/experiment_test.cc and tests/cli/test_reproduce.py.
+
+struct ExperimentResult {
+  const Experiment* experiment = nullptr;
+  Json rows = Json::array();
+  size_t cells = 0;
+  double seconds = 0;                 // of all cells together
+  std::vector<std::string> left_out;  // "facebook2 is left out: …", once a set
+};
+
+// The results of the cells, experiment by experiment, in their order.
+std::vector<ExperimentResult> gather_results(std::span<const CellTask> tasks,
+                                             std::span<const CellResult> results);
+
+ResultPage page_of(std::span<const ExperimentResult> results, const ExperimentOptions& options);
+
+// Writes all files; each appears whole or not at all.
+void publish(const std::string& folder, std::span<const ExperimentResult> results,
+             const ResultPage& page);
 
 }  // namespace fcp

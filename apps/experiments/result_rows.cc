@@ -1,9 +1,14 @@
 #include "apps/experiments/result_rows.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/report/charts.h"
 
 namespace fcp {
 namespace {
@@ -156,6 +161,128 @@ std::string rows_csv(const Json& rows) {
     csv += line + "\n";
   }
   return csv;
+}
+
+ResultTable coverage_table(const Json& rows) {
+  ResultTable table{
+      "Coverage and length of every method",
+      {"set", "method", "detection %", "interval coverage %", "worst third %", "length", ""},
+      {},
+      true};
+  for (const RowGroup& group : group_rows(rows, {"set", "method"})) {
+    const Spread detection = group.spread("detection_coverage");
+    table.rows.push_back(
+        {group.key[0], group.key[1], detection.count > 0 ? fixed_text(100 * detection.mean, 1) : "",
+         percent_text(group.spread("coverage")), percent_text(group.spread("worst_third_coverage")),
+         spread_text(group.spread("length")), group.failed_text()});
+  }
+  return table;
+}
+
+Figure relative_length_figure(const Json& rows, const std::string& base,
+                              const std::vector<std::string>& methods) {
+  const std::vector<RowGroup> groups = group_rows(rows, {"set", "method"});
+  Comparison chart{"Length divided by that of " + base,
+                   "length / length of " + base,
+                   values_of(rows, "set"),
+                   {},
+                   1.0};
+  for (const std::string& method : methods) {
+    ComparisonSeries series{method, {}, {}};
+    for (const std::string& set : chart.rows) {
+      const Spread unit = spread_at(groups, {set, base}, "length");
+      const Spread length = spread_at(groups, {set, method}, "length");
+      series.values.push_back(length.mean / unit.mean);
+      series.deviations.push_back(length.deviation / unit.mean);
+    }
+    chart.series.push_back(series);
+  }
+  return {.caption = chart.title,
+          .remark = "Left of the dashed line is shorter. Whiskers: the deviation over seeds.",
+          .chart = comparison_chart(chart),
+          .wide = true};
+}
+
+Figure coverage_figure(const Json& rows, const std::vector<std::string>& methods,
+                       const Level& level) {
+  const std::vector<RowGroup> groups = group_rows(rows, {"set", "method"});
+  Comparison chart{"Coverage of the printed intervals",
+                   "share of test rows in their interval",
+                   values_of(rows, "set"),
+                   {},
+                   1 - level.value()};
+  for (const std::string& method : methods) {
+    ComparisonSeries series{method, {}, {}};
+    for (const std::string& set : chart.rows) {
+      const Spread coverage = spread_at(groups, {set, method}, "coverage");
+      series.values.push_back(coverage.mean);
+      series.deviations.push_back(coverage.deviation);
+    }
+    chart.series.push_back(series);
+  }
+  return {.caption = chart.title,
+          .remark = "The dashed line is the target.",
+          .chart = comparison_chart(chart),
+          .wide = true};
+}
+
+namespace {
+
+constexpr std::array<PaperSet, 12> kSets = {{
+    {"community", "1.99 ± 0.09", "1.99 ± 0.19", "1.986 ± 0.095", "1.952 ± 0.196", "1.60 ± 0.08",
+     "1.23 ± 0.15", "78.8", "76.1", "0.115 ± 0.029", "0.807 ± 0.145", "4.85 ± 0.22", "4.92 ± 0.77"},
+    {"star", "0.41 ± 0.02", "0.41 ± 0.03", "0.403 ± 0.015", "0.409 ± 0.029", "0.20 ± 0.00",
+     "0.13 ± 0.01", "82.2", "84.6", "0.023 ± 0.003", "0.161 ± 0.012", "2.23 ± 0.18", "2.24 ± 0.40"},
+    {"bio", "1.97 ± 0.01", "1.87 ± 0.04", "1.967 ± 0.015", "1.889 ± 0.043", "1.39 ± 0.01",
+     "1.22 ± 0.02", "80.0", "84.8", "0.105 ± 0.006", "0.851 ± 0.037", "4.25 ± 0.11", "4.44 ± 0.74"},
+    {"bike", "1.91 ± 0.04", "1.79 ± 0.08", "1.886 ± 0.057", "1.742 ± 0.071", "0.58 ± 0.01",
+     "0.38 ± 0.02", "78.2", "81.1", "0.092 ± 0.006", "0.776 ± 0.047", "4.65 ± 0.15", "4.13 ± 0.38"},
+    {"facebook1", "3.17 ± 0.59", "2.08 ± 0.17", "", "", "1.15 ± 0.04", "1.00 ± 0.04", "66.7",
+     "65.5", "0.249 ± 0.039", "1.895 ± 0.206", "3.42 ± 0.25", "3.20 ± 0.50"},
+    {"facebook2", "2.72 ± 0.37", "1.97 ± 0.17", "", "", "1.25 ± 0.08", "1.08 ± 0.06", "70.8",
+     "65.7", "0.239 ± 0.096", "1.792 ± 0.522", "3.51 ± 0.26", "3.34 ± 0.39"},
+    {"blog", "3.32 ± 0.38", "2.81 ± 0.40", "", "", "1.47 ± 0.05", "0.89 ± 0.03", "49.1", "59.4",
+     "0.354 ± 0.114", "2.377 ± 0.542", "2.41 ± 0.15", "2.58 ± 0.49"},
+    {"meps19", "4.25 ± 0.21", "3.58 ± 0.35", "", "", "2.41 ± 0.26", "1.48 ± 0.19", "71.3", "76.7",
+     "0.240 ± 0.016", "1.751 ± 0.115", "4.02 ± 0.16", "4.22 ± 0.48"},
+    {"meps20", "4.17 ± 0.36", "3.37 ± 0.38", "", "", "2.47 ± 0.10", "1.34 ± 0.35", "71.3", "77.7",
+     "0.249 ± 0.057", "1.794 ± 0.353", "4.10 ± 0.28", "4.02 ± 0.41"},
+    {"meps21", "4.67 ± 0.30", "3.93 ± 0.54", "", "", "2.26 ± 0.20", "1.69 ± 0.20", "70.7", "74.7",
+     "0.253 ± 0.049", "1.869 ± 0.335", "4.08 ± 0.16", "3.81 ± 0.32"},
+    {"synthetic", "0.401 ± 0.01", "0.373 ± 0.05", "0.408 ± 0.006", "0.369 ± 0.079", "", "", "", "",
+     "", "", "", ""},
+    {"", "", "", "", "", "", "", "", "", "", "", "", ""},
+}};
+
+struct PaperCut {
+  std::string_view set, layers, length;
+};
+
+constexpr std::array<PaperCut, 9> kCuts = {{{"bio", "1:3", "1.860 ± 0.12"},
+                                            {"bio", "2:2", "1.873 ± 0.06"},
+                                            {"bio", "3:1", "1.961 ± 0.02"},
+                                            {"bike", "1:3", "1.748 ± 0.10"},
+                                            {"bike", "2:2", "1.794 ± 0.11"},
+                                            {"bike", "3:1", "1.917 ± 0.14"},
+                                            {"blog", "1:3", "2.595 ± 0.38"},
+                                            {"blog", "2:2", "2.811 ± 0.54"},
+                                            {"blog", "3:1", "3.319 ± 0.22"}}};
+
+}  // namespace
+
+const PaperSet& paper_set(std::string_view set) {
+  const std::string_view name = set.substr(0, set.find(" (rebuilt)"));
+  for (const PaperSet& row : kSets) {
+    if (row.set == name) return row;
+  }
+  return kSets.back();
+}
+
+std::string paper_cut_length(std::string_view set, std::string_view layers) {
+  for (const PaperCut& cut : kCuts) {
+    if (cut.set == set && cut.layers == layers) return std::string(cut.length);
+  }
+  return "";
 }
 
 }  // namespace fcp

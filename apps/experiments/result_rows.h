@@ -13,7 +13,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fcp/level.h"
+
 #include "apps/experiments/experiment.h"
+#include "apps/report/results.h"
 
 namespace fcp {
 
@@ -68,5 +71,40 @@ std::vector<std::string> values_of(const Json& rows, std::string_view field);
 
 // A CSV of all rows: one column for each field that any of them has, but for `seconds`.
 std::string rows_csv(const Json& rows);
+
+// Tables and figures that several experiments on data sets share, from rows with `set`, `method`,
+// `coverage`, `length` and, where a score has one, `detection_coverage`.
+
+// A line for each set and method: detection, interval coverage, worst third, length, what failed.
+ResultTable coverage_table(const Json& rows);
+
+// Mean length of each method divided by that of `base`, by set.
+Figure relative_length_figure(const Json& rows, const std::string& base,
+                              const std::vector<std::string>& methods);
+
+// Interval coverage of each method by set, with its target.
+Figure coverage_figure(const Json& rows, const std::vector<std::string>& methods,
+                       const Level& level);
+
+// What the paper prints, to stand beside our figures, as text: mean ± deviation over its five
+// seeds. "Official" is the paper's own code run by its own recipe, where that was measured.
+
+// A row of the paper's tables on the one-dimensional sets, and on the synthetic one; empty where it
+// prints nothing. Lengths, unless said otherwise.
+struct PaperSet {
+  std::string_view set;
+  std::string_view cp, fcp;                    // vanilla CP, Feature CP
+  std::string_view official_cp, official_fcp;  // by IBP
+  std::string_view cqr, feature_cqr;
+  std::string_view cqr_third, feature_cqr_third;  // coverage of the worst third, %
+  std::string_view cubic_feature, cubic_output;   // distances to the quantile
+  std::string_view untrained_cp, untrained_fcp;
+};
+
+// "meps21 (rebuilt)" is looked up as meps21. A set the paper does not have is empty throughout.
+const PaperSet& paper_set(std::string_view set);
+
+// Its ablation of the cut: `layers` is "1:3", "2:2" or "3:1".
+std::string paper_cut_length(std::string_view set, std::string_view layers);
 
 }  // namespace fcp

@@ -12,14 +12,13 @@
 #include "fcp/calibrate/calibrate.h"
 #include "fcp/calibrate/collect_scores.h"
 #include "fcp/data/images/scenes.h"
-#include "fcp/data/images/segmentation_folds.h"
+#include "fcp/data/images/segmentation.h"
 #include "fcp/evaluate/evaluate.h"
 #include "fcp/fit/train.h"
 #include "fcp/nn/graph/onnx_reader.h"
-#include "fcp/predictor/segmentation_rows.h"
 #include "fcp/predictor/segmentation_task.h"
 
-#include "apps/experiments/memo.h"
+#include "apps/experiments/prepared_set.h"
 #include "apps/experiments/result_rows.h"
 
 namespace fcp {

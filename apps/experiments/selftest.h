@@ -34,6 +34,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace fcp {
 
 struct SelftestOptions {
@@ -67,5 +69,13 @@ inline constexpr double kSelftestFalseAlarm = 1e-6;  // of all checks together
 // One check for each world, score and calibration, in this order; without named scores one more for
 // the probabilities of each world.
 std::vector<SelftestCheck> run_selftest(const SelftestOptions& options);
+
+// What `selftest` finds, as JSON and as text.
+
+nlohmann::ordered_json selftest_json(const std::vector<SelftestCheck>& checks,
+                                     const SelftestOptions& options);
+
+// A line per score and calibration, with the coverage in each world.
+std::string selftest_text(const std::vector<SelftestCheck>& checks);
 
 }  // namespace fcp

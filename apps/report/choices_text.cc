@@ -3,7 +3,6 @@
 #include <set>
 
 #include "fcp/base/error.h"
-#include "fcp/base/number_text.h"
 #include "fcp/base/text_table.h"
 
 namespace fcp {

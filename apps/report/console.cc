@@ -10,8 +10,8 @@
 #include "fcp/base/error.h"
 #include "fcp/base/text_table.h"
 
-#include "apps/report/format.h"
 #include "apps/report/promise.h"
+#include "apps/report/results.h"
 #include "apps/report/verdict.h"
 
 namespace fcp {

@@ -7,9 +7,9 @@
 #include "fcp/base/error.h"
 #include "fcp/base/text_table.h"
 
-#include "apps/report/format.h"
 #include "apps/report/json.h"
 #include "apps/report/page.h"
+#include "apps/report/results.h"
 #include "apps/report/sections.h"
 
 namespace fcp {

@@ -12,7 +12,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "fcp/evaluate/measures/explanation.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
 
 namespace fcp {
 

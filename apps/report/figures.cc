@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/conformal/rank.h"
+#include "fcp/conformal/quantile.h"
 
-#include "apps/report/format.h"
+#include "apps/report/results.h"
 #include "apps/report/sections.h"
 
 namespace fcp {

@@ -1,4 +1,4 @@
-// The page of a report on prediction intervals; see html.h.
+// The page of a report on prediction intervals; see page.h.
 #include <algorithm>
 #include <span>
 #include <utility>
@@ -6,8 +6,8 @@
 
 #include "fcp/base/error.h"
 
-#include "apps/report/format.h"
 #include "apps/report/json.h"
+#include "apps/report/results.h"
 #include "apps/report/sections.h"
 
 namespace fcp {

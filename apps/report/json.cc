@@ -13,8 +13,8 @@
 #include "fcp/conformal/cross_guarantee.h"
 
 #include "apps/report/explanation_report.h"
-#include "apps/report/format.h"
 #include "apps/report/promise.h"
+#include "apps/report/results.h"
 #include "apps/report/verdict.h"
 
 namespace fcp {

@@ -1,4 +1,4 @@
-// The page of a report on label sets; see html.h.
+// The page of a report on label sets; see page.h.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -7,8 +7,8 @@
 
 #include "fcp/base/error.h"
 
-#include "apps/report/format.h"
 #include "apps/report/json.h"
+#include "apps/report/results.h"
 #include "apps/report/sections.h"
 
 namespace fcp {

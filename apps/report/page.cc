@@ -5,7 +5,7 @@
 #include "fcp/base/error.h"
 
 #include "apps/report/embedded.h"
-#include "apps/report/format.h"
+#include "apps/report/results.h"
 
 namespace fcp {
 

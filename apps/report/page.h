@@ -7,7 +7,7 @@
 // a contrast of at least 4.5 in both schemes; what a colour says is also said by a shape, a dash or
 // a word. Functions named html_… take plain text and escape it; arguments named `html` are markup
 // already.
-// Tested by tests/report/html_test.cc.
+// Tested by tests/report/page_test.cc.
 #pragma once
 
 #include <span>
@@ -17,6 +17,8 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
+
+#include "fcp/evaluate/measures/evaluation_report.h"
 
 namespace fcp {
 
@@ -72,5 +74,18 @@ std::string html_details(std::string_view summary, std::string_view html,
 // own data.
 std::string html_page(std::string_view title, std::string_view subtitle, std::string_view html,
                       const nlohmann::ordered_json& data = {});
+
+// The one-page report on an evaluation, for people, whatever the regions are.
+//
+// What it says, in this order: the headline numbers and whether they are what the guarantee lets
+// one expect, the charts, the methods side by side, coverage by part, examples, what is promised
+// and what is not, and where it all comes from. Each kind of region has its own file
+// (interval_page.cc, label_page.cc, pixel_page.cc); what they share is in sections.h. The page
+// carries the report's JSON (json.h), from which its charts are drawn (charts.js).
+// Tested by tests/report/page_test.cc, label_html_test.cc and pixel_html_test.cc.
+
+// One self-contained HTML file, pictures included. Throws std::invalid_argument where the report
+// has no method.
+std::string report_html(const EvaluationReport& report);
 
 }  // namespace fcp

@@ -1,4 +1,4 @@
-// The page of a report on the bands, or label sets, of images (see html.h): headline figures, the
+// The page of a report on the bands, or label sets, of images (see page.h): headline figures, the
 // table of methods, then each image with the pictures that belong to it, side by side.
 #include <algorithm>
 #include <utility>
@@ -9,8 +9,8 @@
 #include "fcp/data/images/image.h"
 
 #include "apps/report/console.h"
-#include "apps/report/format.h"
 #include "apps/report/json.h"
+#include "apps/report/results.h"
 #include "apps/report/sections.h"
 
 namespace fcp {

@@ -6,7 +6,7 @@
 const fcpPlot = (() => {
   "use strict";
 
-  // ---- numbers as text, as fcp/base/number_text.h writes them -----------------------------------
+  // ---- numbers as text, as fcp/base/text_table.h writes them -----------------------------------
 
   const num = (value) =>
     value === "inf" ? Infinity : value === "-inf" ? -Infinity : value ?? NaN;

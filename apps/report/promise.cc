@@ -7,9 +7,9 @@
 
 #include "fcp/base/error.h"
 #include "fcp/conformal/cross_guarantee.h"
-#include "fcp/conformal/rank.h"
+#include "fcp/conformal/quantile.h"
 
-#include "apps/report/format.h"
+#include "apps/report/results.h"
 
 namespace fcp {
 namespace {

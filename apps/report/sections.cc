@@ -6,8 +6,8 @@
 
 #include "fcp/base/error.h"
 
-#include "apps/report/format.h"
-#include "apps/report/html.h"
+#include "apps/report/page.h"
+#include "apps/report/results.h"
 #include "apps/report/verdict.h"
 
 namespace fcp {

@@ -1,6 +1,6 @@
 // What the pages of all reports share, from a method's claim (promise.h): tiles, sections
 // (sections.cc), and charts with the words around them (figures.cc). What the report has no data
-// for is left out. Tested by tests/report/html_test.cc and label_html_test.cc.
+// for is left out. Tested by tests/report/page_test.cc and label_html_test.cc.
 #pragma once
 
 #include <optional>
@@ -117,7 +117,7 @@ Figure groups_figure(const Claim& claim, const std::vector<GroupCoverage>& group
 std::string distribution_section(const MethodResult& method);
 std::string probability_section(const MethodResult& method);
 
-// ---- the pages of html.h ------------------------------------------------------------------------
+// ---- the pages of page.h ------------------------------------------------------------------------
 
 std::string interval_page(const EvaluationReport& report);
 std::string label_page(const EvaluationReport& report);

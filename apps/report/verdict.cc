@@ -4,11 +4,11 @@
 #include <limits>
 
 #include "fcp/base/error.h"
-#include "fcp/base/shell_word.h"
-#include "fcp/evaluate/measures/beta.h"
+#include "fcp/base/text.h"
+#include "fcp/evaluate/measures/coverage_law.h"
 
-#include "apps/report/format.h"
 #include "apps/report/page.h"
+#include "apps/report/results.h"
 
 namespace fcp {
 namespace {

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/server/deadline.h"
 #include "apps/server/served_model.h"
+#include "apps/server/workers.h"
 
 namespace fcp {
 

@@ -2,7 +2,6 @@
 
 #include "fcp/base/error.h"
 
-#include "apps/server/feedback_schema.h"
 #include "apps/server/sql_database.h"
 
 namespace fcp {

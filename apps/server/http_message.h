@@ -22,7 +22,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "apps/server/deadline.h"
+#include "apps/server/workers.h"
 
 namespace fcp {
 

@@ -11,8 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "apps/server/http_answers.h"
-#include "apps/server/listening.h"
+#include "apps/server/http_traffic.h"
 
 namespace fcp {
 namespace {

@@ -28,8 +28,8 @@
 #include <vector>
 
 #include "apps/server/http_message.h"
-#include "apps/server/rate_limit.h"
 #include "apps/server/tls.h"
+#include "apps/server/workers.h"
 
 namespace fcp {
 

@@ -13,7 +13,7 @@
 #include "fcp/base/error.h"
 #include "fcp/version.h"
 
-#include "apps/server/feedback_message.h"
+#include "apps/server/json_messages.h"
 #include "apps/server/status_page.h"
 
 namespace fcp {

@@ -29,7 +29,6 @@
 #include "apps/server/model_store.h"
 #include "apps/server/repeated_request.h"
 #include "apps/server/server_facts.h"
-#include "apps/server/server_log.h"
 #include "apps/server/workers.h"
 
 namespace fcp {

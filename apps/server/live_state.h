@@ -36,8 +36,8 @@
 #include "fcp/monitoring/adaptive_level.h"
 #include "fcp/monitoring/monitor.h"
 
-#include "apps/server/feedback_message.h"
 #include "apps/server/feedback_store.h"
+#include "apps/server/json_messages.h"
 #include "apps/server/model_store.h"
 #include "apps/server/workers.h"
 

@@ -5,11 +5,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/server/workers.h"
 
 namespace fcp {
 
@@ -51,5 +56,32 @@ class Metrics {
 
 // Memory, processor time, open files and start of this process, by the names that all programs use.
 void measure_process(Metrics& metrics);
+
+// What a server logs: lines of JSON with a severity and the name of an event. A kind of event that
+// comes too often is dropped, and its next line says how many were.
+// Tested by tests/server/metrics_test.cc.
+
+enum class Severity { kInfo, kWarning, kError };
+
+class ServerLog {
+ public:
+  using Fields = nlohmann::ordered_json;
+
+  // `sink` takes lines from any thread.
+  explicit ServerLog(std::function<void(const std::string&)> sink) : sink_(std::move(sink)) {}
+
+  // {"severity":"INFO","event":"loaded",…}
+  void write(Severity severity, const std::string& event, const Fields& fields);
+  // Also where there are many: a log of all requests is asked for.
+  void write_always(Severity severity, const std::string& event, const Fields& fields) const;
+
+ private:
+  static constexpr double kPerSecond = 10;
+
+  std::function<void(const std::string&)> sink_;
+  std::mutex mutex_;
+  RateLimit rate_{kPerSecond};
+  std::map<std::string, uint64_t> dropped_;  // by event
+};
 
 }  // namespace fcp

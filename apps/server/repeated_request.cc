@@ -6,7 +6,7 @@
 
 #include "fcp/base/error.h"
 
-#include "apps/server/stored_answer.h"
+#include "apps/server/sql_database.h"
 
 namespace fcp {
 namespace {

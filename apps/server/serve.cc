@@ -7,7 +7,7 @@
 
 #include "fcp/base/error.h"
 
-#include "apps/server/server_log.h"
+#include "apps/server/metrics.h"
 
 namespace fcp {
 namespace {

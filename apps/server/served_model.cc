@@ -8,8 +8,8 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/predictor/class_probabilities.h"
-#include "fcp/predictor/distribution_columns.h"
+#include "fcp/predictor/distribution.h"
+#include "fcp/predictor/predict.h"
 #include "fcp/predictor/region_tensors.h"
 
 namespace fcp {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "fcp/level.h"
-#include "fcp/predictor/artifact_facts.h"
+#include "fcp/predictor/artifact_settings.h"
 #include "fcp/predictor/distribution.h"
 #include "fcp/predictor/predictor_core.h"
 

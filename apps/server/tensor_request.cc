@@ -7,8 +7,7 @@
 
 #include "fcp/base/error.h"
 
-#include "apps/server/tensor_bytes.h"
-#include "apps/server/tensor_json.h"
+#include "apps/server/json_messages.h"
 #include "apps/server/tensor_message.h"
 
 namespace fcp {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "fcp/predictor/class_probabilities.h"
+#include "fcp/predictor/distribution.h"
 #include "fcp/predictor/predictor_core.h"
 
 namespace fcp {

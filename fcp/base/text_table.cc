@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <optional>
 #include <ostream>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
-#include "fcp/base/number_text.h"
-#include "fcp/base/printable.h"
+#include "fcp/base/error.h"
+#include "fcp/base/text.h"
 
 namespace fcp {
 namespace {
@@ -96,5 +100,126 @@ std::string Table::text(size_t indent) const {
 }
 
 std::ostream& operator<<(std::ostream& out, const Table& table) { return out << table.text(); }
+
+namespace {
+
+constexpr double kScientificFrom = 1e9;
+constexpr double kScientificBelow = 1e-4;
+
+std::string printed(double value, std::chars_format format, int precision) {
+  char text[400];  // the longest fixed double has 309 digits before the point
+  const auto end = std::to_chars(text, text + sizeof(text), value, format, precision);
+  return std::string(text, end.ptr);
+}
+
+// "1.235e+06" as "1.235e6".
+std::string short_exponent(std::string text) {
+  const size_t exponent = text.find('e') + 1;
+  const bool negative = text[exponent] == '-';
+  const size_t digits = std::min(text.find_first_not_of('0', exponent + 1), text.size() - 1);
+  return text.substr(0, exponent) + (negative ? "−" : "") + text.substr(digits);
+}
+
+std::string fixed_percent(double fraction, int decimals) {
+  return printed(100 * fraction, std::chars_format::fixed, decimals);
+}
+
+}  // namespace
+
+std::string group_digits(std::string digits) {
+  const size_t point = std::min(digits.find('.'), digits.size());
+  for (size_t at = point; at > 3; at -= 3) digits.insert(at - 3, 1, ',');
+  return digits;
+}
+
+std::string format_number(double value, int digits) {
+  if (std::isnan(value)) return "–";
+  if (value < 0) return concat("−", format_number(-value, digits));
+  if (std::isinf(value)) return "∞";
+  if (value == 0) return "0";
+  if (value >= kScientificFrom || value < kScientificBelow) {
+    return short_exponent(printed(value, std::chars_format::scientific, digits - 1));
+  }
+  const int leading = static_cast<int>(std::floor(std::log10(value)));
+  return group_digits(printed(value, std::chars_format::fixed, std::max(0, digits - 1 - leading)));
+}
+
+std::string format_percent(double fraction, int decimals) {
+  if (!std::isfinite(fraction)) return format_number(fraction);
+  if (fraction < 0) return concat("−", format_percent(-fraction, decimals));
+  return fixed_percent(fraction, decimals) + " %";
+}
+
+std::string format_percent_range(double low, double high, int decimals) {
+  return fixed_percent(low, decimals) + "–" + fixed_percent(high, decimals) + " %";
+}
+
+std::string format_count(size_t count) { return group_digits(std::to_string(count)); }
+
+std::string format_count(size_t count, std::string_view noun) {
+  return concat(format_count(count), " ", noun, count == 1 ? "" : "s");
+}
+
+size_t display_width(std::string_view text) {
+  size_t width = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const unsigned byte = static_cast<unsigned char>(text[i]);
+    const bool continues = (byte & 0xC0) == 0x80;
+    // The combining marks U+0300 … U+036F are the bytes CC 80 … CD AF.
+    const unsigned next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
+    const bool combines = byte == 0xCC || (byte == 0xCD && next <= 0xAF);
+    if (!continues && !combines) ++width;
+  }
+  return width;
+}
+
+namespace {
+
+std::optional<double> plain_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return {};
+  return value;
+}
+
+}  // namespace
+
+bool is_date(std::string_view text) {
+  constexpr std::string_view kPattern = "dddd-dd-dd";
+  if (text.size() < kPattern.size()) return false;
+  for (size_t i = 0; i < kPattern.size(); ++i) {
+    const bool digit = std::isdigit(static_cast<unsigned char>(text[i])) != 0;
+    if (kPattern[i] == 'd' ? !digit : text[i] != kPattern[i]) return false;
+  }
+  return true;
+}
+
+void fail_time(size_t row, const std::string& found, const std::string& expected) {
+  fail("time: row ", row, " (from 0) is '", found, "', expected ", expected);
+}
+
+void check_times(const std::vector<std::string>& times) {
+  const bool numbers = !times.empty() && plain_number(times[0]).has_value();
+  for (size_t row = 0; row < times.size(); ++row) {
+    const std::optional<double> value = plain_number(times[row]);
+    if (numbers ? !value : !is_date(times[row])) {
+      fail_time(row, times[row], numbers ? "a number" : "a number or a date like 2026-11-16T05:27");
+    }
+    if (row == 0) continue;
+    const std::string& before = times[row - 1];
+    if (is_earlier(times[row], before)) {
+      fail_time(row, times[row], concat("no earlier time than '", before, "' of the row before"));
+    }
+  }
+}
+
+bool is_earlier(const std::string& time, const std::string& than) {
+  const std::optional<double> a = plain_number(time), b = plain_number(than);
+  if (a.has_value() != b.has_value()) {
+    fail("time: '", a ? time : than, "' is a number and '", a ? than : time,
+         "' a date; expected times of one kind");
+  }
+  return a ? *a < *b : time < than;
+}
 
 }  // namespace fcp

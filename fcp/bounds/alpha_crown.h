@@ -2,7 +2,7 @@
 //
 // Idea. Below max(0, x) on l < 0 < u lies the line αx for any α in [0, 1]; CROWN takes 0 or 1,
 // whichever is closer on the whole, but each bounded number and either bound has a best choice of
-// its own. So it is with the tangents of a smooth curve, of which a fan is drawn (curve_piece.h):
+// its own. So it is with the tangents of a smooth curve, of which a fan is drawn (curve_touch.h):
 // any place between two of its lines will do. Every choice is sound, so gradient ascent on the
 // bound itself may stop anywhere: Adam, with the places put back into their interval after each
 // step and the best bound seen kept. CROWN's bound is among those that bounds.cc takes, hence never

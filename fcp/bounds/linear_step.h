@@ -11,18 +11,19 @@
 // (the mean of McCormick's two planes on either side). A maximum is replaced by the
 // candidate that is the largest for sure; else from below by the one with the largest lower end and
 // from above by a constant. Of any other operator planes are known (planes.h): its interval's ends,
-// or its tangent moved by what it may be off. Rounding is treated as in bound_rules.h.
+// or its tangent moved by what it may be off. Rounding is treated as in walk.h.
 //
 // Cost: a forward and a backward of the operator for S · N rows. Reference: Xu et al., "Automatic
 // Perturbation Analysis for Scalable Certified Robustness and Beyond", 2020.
 // Tested by tests/bounds/rules_test.cc.
 #pragma once
 
+#include <functional>
 #include <vector>
 
-#include "fcp/bounds/bound_rules.h"
 #include "fcp/bounds/planes.h"
 #include "fcp/bounds/relax.h"
+#include "fcp/bounds/walk.h"
 
 namespace fcp {
 
@@ -60,5 +61,21 @@ struct FreeStep {
 std::vector<Coefficients> step_back(const Op& op, const LinearStep& step,
                                     const std::vector<Coefficients>& outputs, Biases& biases,
                                     const FreeStep* free = nullptr);
+
+// Coefficients of an operator's inputs from those of its outputs, Σ a·f(x) = Σ (a·f') x, by
+// autograd through the operator: the vector-Jacobian product of S linear functions at once. The
+// same for all S; one after the other where the function knows its number of rows, as a Reshape
+// with the batch in its shape does. Cost: a forward and a backward for S · N rows. Tested by
+// tests/bounds/rules_test.cc.
+
+using LinearFunction = std::function<Tensors(const Tensors&)>;
+
+// Coefficients [S, N, …] of the outputs, undefined where they do not matter, to those of the inputs
+// that vary.
+Tensors vector_jacobian(const LinearFunction& function, const LinearStep& step,
+                        const Tensors& coefficients);
+
+// Zeros of this shape that take no memory.
+torch::Tensor zeros_like_shape(const torch::Tensor& like, std::vector<int64_t> shape);
 
 }  // namespace fcp

@@ -4,8 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "fcp/base/infinity.h"
-#include "fcp/bounds/curve_piece.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/bounds/curve_touch.h"
 #include "fcp/nn/runtime/device_waits.h"
 

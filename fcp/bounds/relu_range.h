@@ -16,11 +16,12 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
-#include "fcp/bounds/ball.h"
-#include "fcp/nn/kernels/relu_mlp/hidden_blocks.h"
-#include "fcp/nn/kernels/relu_mlp/relu_rows.h"
+#include "fcp/bounds/bounds.h"
+#include "fcp/bounds/walk.h"
+#include "fcp/nn/kernels/relu_mlp/affine_rows.h"
 
 namespace fcp {
 
@@ -46,5 +47,18 @@ void ranges_at(const RangeRows& rows, const float* radius, double* lower, double
 // lower(r) ≤ y_k ≤ upper(r); +∞ where no finite radius does, NaN where y or the head's answer is
 // NaN. `truth` is [rows, K].
 void radii_reaching(const RangeRows& rows, const double* truth, double* radius);
+
+// The fast path of ibp for heads Linear–ReLU–Linear, behind the interface of bounds.h,
+// one pass over the rows for each question and nothing in between. Equal to the walk up to
+// rounding.
+//
+// The rule: ibp without outward rounding, float32 on the CPU, and every output of the head such a
+// head. Features of another shape than those heads take go to the general bounds, which say what is
+// wrong; so do rows whose hidden units would take more than a quarter of the memory allowed.
+// Tested by tests/bounds/relu_range_test.cc.
+
+// The fast path before `general`, or `general` itself where the rule does not hold.
+std::unique_ptr<HeadBounds> with_relu_bounds(const PreparedHead& head, const BoundOptions& options,
+                                             std::unique_ptr<HeadBounds> general);
 
 }  // namespace fcp

@@ -19,7 +19,7 @@
 #include "fcp/methods/options.h"
 #include "fcp/predictor/artifact.h"
 #include "fcp/predictor/context.h"
-#include "fcp/predictor/row_facts.h"
+#include "fcp/predictor/open_data.h"
 
 namespace fcp {
 

@@ -24,7 +24,7 @@
 // volume ellipsoid; of label scores lac, raps, saps, aps, feature_margin. nested and linearized
 // come with the cut and floor that quick_cut.h finds (for bounds whose bands are not nested:
 // select_cut, on 1,000 rows) and are measured by its region ladder; scores over heads
-// (head_outputs.h) take part where the network has the heads.
+// (outputs.h) take part where the network has the heads.
 //
 // Cost: at most 4,000 rows are looked at. Scores that need no cut are measured behind the last one,
 // so that the backbone runs once for each: eight regions of half the rows.

@@ -7,16 +7,15 @@
 
 #include <torch/utils.h>
 
-#include "fcp/base/checkpoint.h"
 #include "fcp/base/error.h"
+#include "fcp/base/hash.h"
 #include "fcp/base/interrupt.h"
-#include "fcp/base/sha256.h"
+#include "fcp/base/output_file.h"
 #include "fcp/calibrate/batch_stream.h"
-#include "fcp/distributed/refinement.h"
-#include "fcp/distributed/relay.h"
+#include "fcp/distributed/packing.h"
 #include "fcp/distributed/selection.h"
 #include "fcp/methods/calibrations/kept_levels.h"
-#include "fcp/predictor/shared_batches.h"
+#include "fcp/predictor/batch.h"
 
 namespace fcp {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "fcp/base/error.h"
 #include "fcp/calibrate/choose.h"
-#include "fcp/methods/scores/head_outputs.h"
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/methods/scores/rectified.h"
 #include "fcp/nn/graph/cut.h"

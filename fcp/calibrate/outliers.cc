@@ -8,11 +8,11 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
 #include "fcp/base/random.h"
-#include "fcp/calibrate/default_cut.h"
+#include "fcp/base/special_numbers.h"
+#include "fcp/calibrate/choose_cut.h"
 #include "fcp/conformal/p_value.h"
-#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/graph/cut.h"
 #include "fcp/nn/runtime/batch_free.h"
 

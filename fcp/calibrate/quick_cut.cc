@@ -9,11 +9,9 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
 #include "fcp/base/interrupt.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/conformal/quantile.h"
-#include "fcp/conformal/rank.h"
-#include "fcp/methods/scores/head_outputs.h"
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/graph/cut.h"
 #include "fcp/nn/graph/simplify.h"

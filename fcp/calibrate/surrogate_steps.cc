@@ -10,7 +10,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/calibrate/choose.h"
-#include "fcp/conformal/following_quantile.h"
+#include "fcp/conformal/quantile.h"
 #include "fcp/methods/method.h"
 #include "fcp/methods/scores/cqr.h"
 #include "fcp/methods/scores/outputs.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/training/target_offset.h"
+#include "fcp/training/training_data.h"
 
 namespace fcp::internal {
 namespace {

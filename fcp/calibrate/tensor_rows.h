@@ -34,7 +34,7 @@ class TensorRows : public RowSource {
   // The next rows, at most `count`, in the caller's memory where that can be; false: none are left.
   bool next_batch(size_t count, BatchData& out);
   // The answers of `count` rows from `first` on, [count, K]: float32, or double where float32
-  // numbers are too coarse for them (fcp/training/target_offset.h).
+  // numbers are too coarse for them (fcp/training/training_data.h).
   torch::Tensor answers(int64_t first, int64_t count) const;
 
   bool next(size_t count, Rows& out) override;

@@ -9,9 +9,9 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/base/times.h"
-#include "fcp/calibrate/unfinished.h"
-#include "fcp/conformal/sort_scores.h"
+#include "fcp/base/text_table.h"
+#include "fcp/calibrate/collect_scores.h"
+#include "fcp/conformal/score_order.h"
 #include "fcp/methods/options.h"
 #include "fcp/predictor/levels.h"
 

@@ -22,7 +22,7 @@
 #include "fcp/data/rows.h"
 #include "fcp/predictor/artifact.h"
 #include "fcp/predictor/context.h"
-#include "fcp/predictor/row_facts.h"
+#include "fcp/predictor/open_data.h"
 
 namespace fcp {
 

@@ -1,5 +1,5 @@
 // How many of an image's pixels a share of them is: what scores ask for and evaluations count.
-// Tested by tests/methods/scores/pixels_test.cc.
+// Tested by tests/methods/scores/outputs_test.cc.
 #pragma once
 
 #include <cmath>

@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fcp/base/any_nan.h"
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
-#include "fcp/conformal/kth_smallest.h"
-#include "fcp/conformal/rank.h"
-#include "fcp/conformal/sort_scores.h"
-#include "fcp/conformal/weight_sum.h"
+#include "fcp/base/special_numbers.h"
+#include "fcp/conformal/score_order.h"
 
 namespace fcp {
 namespace {
@@ -75,6 +71,34 @@ double weighted_quantile_sorted(std::span<const double> sorted, std::span<const 
   size_t last = sorted.size() - 1;
   while (last > 0 && may_be_left(left + weights[last])) left += weights[last--];
   return sorted[last];  // row 0 cannot be left, because α < 1
+}
+
+double FollowingQuantile::of(std::span<const double> scores) {
+  const std::optional<double> near = near_last(scores);
+  const double now = near ? *near : conformal_quantile(scores, level_);
+  window_ = 3 * std::abs(now - last_);
+  last_ = now;
+  return now;
+}
+
+std::optional<double> FollowingQuantile::near_last(std::span<const double> scores) {
+  const size_t rank = conformal_rank(level_, scores.size());
+  const double low = last_ - window_, high = last_ + window_;
+  if (!std::isfinite(low) || !std::isfinite(high)) return std::nullopt;
+  size_t below = 0, above = 0;
+  for (const double score : scores) {
+    below += score < low ? 1 : 0;
+    above += score > high ? 1 : 0;
+  }
+  if (rank <= below || rank > scores.size() - above) return std::nullopt;
+  inside_.clear();
+  for (const double score : scores) {
+    if (score >= low && score <= high) inside_.push_back(score);
+  }
+  if (below + inside_.size() + above != scores.size()) return std::nullopt;  // one is NaN
+  const auto kth = inside_.begin() + static_cast<std::ptrdiff_t>(rank - below - 1);
+  std::nth_element(inside_.begin(), kth, inside_.end());
+  return *kth;
 }
 
 }  // namespace fcp

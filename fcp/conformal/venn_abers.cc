@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 
 namespace fcp {
 namespace {

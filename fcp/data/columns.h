@@ -25,7 +25,7 @@ struct ColumnCells {
 
 // What is known of cells besides the features that they became.
 struct CellNotes {
-  std::vector<std::string> flags = {};  // by row: what no training row had (column_facts.h)
+  std::vector<std::string> flags = {};  // by row: what no training row had (table_schema.h)
   std::vector<size_t> missing = {};     // by column: cells without a value
   std::vector<size_t> unknown = {};     // by column: categories that the encoding does not know
 };
@@ -43,5 +43,23 @@ std::string cell_text(double value);
 // Whether a missing number is a legal input of the network: it becomes NaN, which the network
 // takes as a signal of its own.
 bool accepts_missing(const CsvEncoding& encoding);
+
+// A CsvEncoding as text (JSON) and back, so that a network can carry how its columns are to be
+// read. Tested by tests/data/columns_test.cc.
+
+// The key under which training keeps the text in the network's metadata.
+constexpr char kEncodingKey[] = "fcp.columns";
+
+// And the key of the names of its targets, a JSON list.
+constexpr char kTargetsKey[] = "fcp.targets";
+
+// And the key of what its answers are beside, where they are doubles; then targets are read
+// unrounded (fcp/training/training_data.h).
+constexpr char kTargetOffsetKey[] = "fcp.target_offset";
+
+std::string encoding_text(const CsvEncoding& encoding);
+
+// An Error where the text is damaged.
+CsvEncoding parse_encoding(const std::string& text);
 
 }  // namespace fcp

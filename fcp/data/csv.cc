@@ -7,7 +7,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/parallel.h"
-#include "fcp/base/utf8.h"
+#include "fcp/base/text.h"
 #include "fcp/data/number.h"
 #include "fcp/data/words.h"
 

@@ -8,7 +8,7 @@
 //
 // A category that the training file did not have is "other" where rare ones were pooled there, and
 // none of the known ones elsewhere; a class that it did not have is an infinite target. Rows with
-// what no training row had (fcp/data/column_facts.h) are flagged, and warnings() counts them.
+// what no training row had (fcp/data/table_schema.h) are flagged, and warnings() counts them.
 //
 // A column is named by its header, or by its 0-based index (negative: from the end); a header
 // that reads like an index wins over the index. Where the header is not said to be there or not,
@@ -32,11 +32,9 @@
 #include <vector>
 
 #include "fcp/data/array.h"
-#include "fcp/data/cell_format.h"
-#include "fcp/data/column_facts.h"
 #include "fcp/data/csv_head.h"
 #include "fcp/data/csv_records.h"
-#include "fcp/data/table_problems.h"
+#include "fcp/data/number.h"
 #include "fcp/data/table_schema.h"
 #include "fcp/data/text_encoding.h"
 
@@ -90,7 +88,7 @@ struct CsvEncoding {
 // What is known of rows besides their numbers, one entry for each row.
 struct RowNotes {
   std::vector<size_t> lines = {};       // of the file, on which they begin
-  std::vector<std::string> flags = {};  // what no training row had (column_facts.h): "" or flags;
+  std::vector<std::string> flags = {};  // what no training row had (table_schema.h): "" or flags;
                                         // empty where the file was learned from itself
 
   void append(const RowNotes& more);

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "fcp/base/error.h"
-#include "fcp/base/nearest_word.h"
+#include "fcp/base/text.h"
 #include "fcp/data/number.h"
 
 namespace fcp {

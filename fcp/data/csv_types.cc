@@ -11,7 +11,7 @@
 #include <unordered_map>
 
 #include "fcp/base/error.h"
-#include "fcp/base/utf8.h"
+#include "fcp/base/text.h"
 #include "fcp/data/csv.h"
 #include "fcp/data/number.h"
 #include "fcp/data/words.h"

@@ -1,8 +1,13 @@
 #include "fcp/data/csv_writer.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
 #include <utility>
+
+#include <nlohmann/json.hpp>
+#include <zlib.h>
 
 #include "fcp/base/error.h"
 #include "fcp/base/parallel.h"
@@ -137,6 +142,129 @@ void write_csv(const std::string& path, const DataSet& set) {
     for (const float value : set.y.row(row)) text.cell(value);
   });
   writer.close();
+}
+
+namespace {
+
+constexpr size_t kFlushText = size_t{1} << 16;
+
+std::string json_of(std::string_view text) {
+  using Json = nlohmann::json;
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+JsonRows::JsonRows(const std::string& path, const std::vector<std::string>& columns) : file_(path) {
+  for (const std::string& column : columns) names_.push_back(json_of(column));
+}
+
+void JsonRows::begin_cell() {
+  if (cells_in_row_ == names_.size()) {
+    fail(file_.path(), ": a row of more cells than its ", names_.size(), " columns");
+  }
+  text_ += cells_in_row_ > 0 ? ", " : any_ ? ",\n {" : "\n {";
+  text_ += names_[cells_in_row_++];
+  text_ += ": ";
+}
+
+void JsonRows::cell(float value) { number_cell(value, number_text(value)); }
+
+void JsonRows::cell(double value) {
+  char text[kNumberLength];
+  number_cell(value, {text, std::to_chars(text, text + sizeof text, value).ptr});
+}
+
+void JsonRows::number_cell(double value, const std::string& text) {
+  begin_cell();
+  text_ += std::isnan(value)   ? "null"
+           : std::isinf(value) ? (value > 0 ? "\"inf\"" : "\"-inf\"")
+                               : text;
+}
+
+void JsonRows::cell(int64_t value) {
+  begin_cell();
+  text_ += std::to_string(value);
+}
+
+void JsonRows::cell(std::string_view text) {
+  begin_cell();
+  text_ += json_of(text);
+}
+
+void JsonRows::list(const std::vector<std::string>& texts) {
+  begin_cell();
+  text_ += '[';
+  for (size_t i = 0; i < texts.size(); ++i) text_ += (i > 0 ? ", " : "") + json_of(texts[i]);
+  text_ += ']';
+}
+
+void JsonRows::end_row() {
+  if (cells_in_row_ != names_.size()) {
+    fail(file_.path(), ": a row of ", cells_in_row_, " cells, expected ", names_.size());
+  }
+  text_ += '}';
+  cells_in_row_ = 0;
+  any_ = true;
+  if (text_.size() >= kFlushText) flush();
+}
+
+void JsonRows::flush() {
+  file_.write(text_);
+  text_.clear();
+}
+
+void JsonRows::close() {
+  text_ += "\n]\n";
+  flush();
+  file_.commit();
+}
+
+struct TextFile::Packer {
+  z_stream stream{};
+
+  explicit Packer(const std::string& path) {
+    constexpr int kGzip = 16 + MAX_WBITS, kMemory = 8;
+    if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, kMemory,
+                     Z_DEFAULT_STRATEGY) != Z_OK) {
+      fail(path, ": zlib cannot pack it");
+    }
+  }
+  ~Packer() { deflateEnd(&stream); }
+  Packer(const Packer&) = delete;
+  Packer& operator=(const Packer&) = delete;
+};
+
+TextFile::TextFile(const std::string& path) : file_(path) {
+  if (path.ends_with(".gz")) packer_ = std::make_unique<Packer>(path);
+}
+
+TextFile::~TextFile() = default;
+
+void TextFile::pack(std::string_view text, bool last) {
+  std::array<char, size_t{1} << 16> out;
+  z_stream& stream = packer_->stream;
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  do {
+    stream.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream.avail_out = static_cast<uInt>(out.size());
+    deflate(&stream, last ? Z_FINISH : Z_NO_FLUSH);
+    file_.write({out.data(), out.size() - stream.avail_out});
+  } while (stream.avail_out == 0);
+}
+
+void TextFile::write(std::string_view text) {
+  constexpr size_t kMostPacked = size_t{1} << 30;  // that zlib takes at once
+  if (!packer_) return file_.write(text);
+  for (; !text.empty(); text.remove_prefix(std::min(kMostPacked, text.size()))) {
+    pack(text.substr(0, kMostPacked), false);
+  }
+}
+
+void TextFile::commit() {
+  if (packer_) pack({}, true);
+  file_.commit();
 }
 
 }  // namespace fcp

@@ -8,15 +8,38 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "fcp/base/output_file.h"
 #include "fcp/data/array.h"
-#include "fcp/data/text_file.h"
 
 namespace fcp {
+
+// A text file that is written whole or not at all (fcp/base/output_file.h), packed by gzip where
+// its name ends in .gz. Tested by tests/data/csv_writer_test.cc.
+
+class TextFile {
+ public:
+  explicit TextFile(const std::string& path);
+  ~TextFile();
+
+  void write(std::string_view text);
+  void commit();
+
+  const std::string& path() const { return file_.path(); }
+
+ private:
+  struct Packer;
+
+  void pack(std::string_view text, bool last);
+
+  OutputFile file_;
+  std::unique_ptr<Packer> packer_;  // null: not packed
+};
 
 // The path; an Error where its ending is that of another kind of table, as .parquet.
 const std::string& check_csv_path(const std::string& path);
@@ -79,5 +102,34 @@ class CsvWriter {
 
 // The whole set, features first, then targets.
 void write_csv(const std::string& path, const DataSet& set);
+
+// Writes rows as a JSON list of objects, cell by cell as CsvWriter does; numbers have the same
+// digits, infinities are the texts "inf" and "-inf", and NaN is null. A writer that is not closed
+// leaves no file behind. Tested by tests/data/csv_writer_test.cc.
+
+class JsonRows {
+ public:
+  // "-" is standard output; a name that ends in .gz is packed.
+  JsonRows(const std::string& path, const std::vector<std::string>& columns);
+
+  void cell(float value);
+  void cell(double value);
+  void cell(int64_t value);
+  void cell(std::string_view text);
+  void list(const std::vector<std::string>& texts);
+  void end_row();
+  void close();
+
+ private:
+  void begin_cell();
+  void number_cell(double value, const std::string& text);
+  void flush();
+
+  TextFile file_;
+  std::vector<std::string> names_;  // quoted
+  std::string text_ = "[";
+  size_t cells_in_row_ = 0;
+  bool any_ = false;
+};
 
 }  // namespace fcp

@@ -9,7 +9,7 @@
 #endif
 
 #include "fcp/base/error.h"
-#include "fcp/base/sha256.h"
+#include "fcp/base/hash.h"
 
 namespace fcp {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "fcp/base/error.h"
+#include "fcp/base/hash.h"
 #include "fcp/base/parallel.h"
-#include "fcp/base/row_hash.h"
 
 namespace fcp {
 namespace {

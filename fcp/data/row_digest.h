@@ -22,7 +22,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "fcp/base/sha256.h"
+#include "fcp/base/hash.h"
 #include "fcp/data/array.h"
 
 namespace fcp {

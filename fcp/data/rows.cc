@@ -4,14 +4,13 @@
 #include <cmath>
 #include <filesystem>
 
-#include "fcp/base/any_nan.h"
 #include "fcp/base/error.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/data/bytes.h"
-#include "fcp/data/joined_rows.h"
 #include "fcp/data/npy.h"
 #include "fcp/data/npz.h"
 #include "fcp/data/number.h"
-#include "fcp/data/prefetched_rows.h"
+#include "fcp/data/row_sources.h"
 
 namespace fcp {
 

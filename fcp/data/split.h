@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,5 +50,26 @@ std::vector<double> read_time_column(const std::string& path, const std::string&
 // none. `parts` are numbered without the rows that options.refused passes over.
 void write_parts(const std::string& path, const std::vector<std::vector<size_t>>& parts,
                  const std::vector<std::string>& out, const CsvOptions& options = {});
+
+// Cutting a data set into folds at random, the same for the same seed.
+//
+// Tested by tests/data/split_test.cc.
+
+struct Folds {
+  std::vector<size_t> training;
+  std::vector<size_t> calibration;
+  std::vector<size_t> test;
+};
+
+// The paper's 2 : 2 : 1. A fifth of the rows (rounded up) is the test fold; the rest is permuted
+// and halved into training and calibration, an odd row dropped.
+Folds paper_folds(size_t rows, uint64_t seed);
+
+// Rows in a random order in which those of one group follow each other; groups[i] is that of row i.
+struct GroupedOrder {
+  std::vector<size_t> rows;
+  std::vector<size_t> first;  // for each place of the order, the place where its group begins
+};
+GroupedOrder grouped_order(std::span<const int64_t> groups, uint64_t seed);
 
 }  // namespace fcp

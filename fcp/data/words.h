@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fcp/data/cell_format.h"
+#include "fcp/data/number.h"
 
 namespace fcp {
 

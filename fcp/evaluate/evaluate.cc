@@ -9,22 +9,19 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/number_text.h"
-#include "fcp/base/sha256.h"
+#include "fcp/base/hash.h"
+#include "fcp/base/text_table.h"
 #include "fcp/data/images/segmentation.h"
 #include "fcp/data/row_digest.h"
 #include "fcp/evaluate/conditional_sample.h"
-#include "fcp/evaluate/distribution_sample.h"
 #include "fcp/evaluate/judge.h"
 #include "fcp/evaluate/measures/coverage_law.h"
 #include "fcp/evaluate/method_evaluator.h"
-#include "fcp/evaluate/part_coverage.h"
-#include "fcp/evaluate/probability_sample.h"
 #include "fcp/evaluate/report_sample.h"
+#include "fcp/predictor/batch.h"
 #include "fcp/predictor/levels.h"
 #include "fcp/predictor/open_data.h"
 #include "fcp/predictor/provenance.h"
-#include "fcp/predictor/shared_batches.h"
 
 namespace fcp {
 namespace {

@@ -15,7 +15,7 @@
 #include "fcp/level.h"
 #include "fcp/predictor/artifact.h"
 #include "fcp/predictor/context.h"
-#include "fcp/predictor/row_facts.h"
+#include "fcp/predictor/open_data.h"
 
 namespace fcp {
 

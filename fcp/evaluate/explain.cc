@@ -9,7 +9,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
-#include "fcp/data/encoding_text.h"
+#include "fcp/data/columns.h"
 #include "fcp/predictor/open_data.h"
 #include "fcp/predictor/region_tensors.h"
 

@@ -18,11 +18,11 @@
 #include <cstdint>
 
 #include "fcp/data/rows.h"
-#include "fcp/evaluate/measures/explanation.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
 #include "fcp/level.h"
 #include "fcp/predictor/context.h"
+#include "fcp/predictor/open_data.h"
 #include "fcp/predictor/predictor_core.h"
-#include "fcp/predictor/row_facts.h"
 
 namespace fcp {
 

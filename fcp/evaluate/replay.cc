@@ -7,15 +7,15 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
-#include "fcp/base/times.h"
+#include "fcp/base/special_numbers.h"
+#include "fcp/base/text_table.h"
 #include "fcp/data/csv_column.h"
 #include "fcp/evaluate/judge.h"
 #include "fcp/methods/calibrations/kept_levels.h"
-#include "fcp/monitoring/periods.h"
-#include "fcp/monitoring/score_window.h"
+#include "fcp/monitoring/adaptive_level.h"
+#include "fcp/monitoring/coverage_alarm.h"
+#include "fcp/predictor/batch.h"
 #include "fcp/predictor/region_tensors.h"
-#include "fcp/predictor/shared_batches.h"
 
 namespace fcp {
 namespace {

@@ -13,7 +13,7 @@
 #include "fcp/monitoring/monitor.h"
 #include "fcp/predictor/artifact.h"
 #include "fcp/predictor/context.h"
-#include "fcp/predictor/row_facts.h"
+#include "fcp/predictor/open_data.h"
 
 namespace fcp {
 

@@ -7,13 +7,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "fcp/base/random.h"
 #include "fcp/distributed/packing.h"
+#include "fcp/evaluate/evaluate.h"
+#include "fcp/evaluate/judge.h"
 #include "fcp/evaluate/measures/evaluation_report.h"
+#include "fcp/evaluate/measures/probability_evaluation.h"
 #include "fcp/evaluate/method_evaluator.h"
+#include "fcp/predictor/distribution.h"
 
 namespace fcp {
 
@@ -77,6 +82,52 @@ class ReportSample {
  private:
   const MethodEvaluator& method_;
   RowSampler sampler_;
+};
+
+// Predictive distributions on a stream of rows, where the predictor has them: what their figures
+// (fcp/evaluate/measures/probability_evaluation.h) need of each row.
+// Tested by tests/evaluate/evaluate_test.cc.
+
+class DistributionSample {
+ public:
+  // Rows of several outputs, and predictors without distributions, have no figures.
+  DistributionSample(const CalibrationArtifact& artifact, const RowSource& source,
+                     const EvaluateOptions& options, const Context& context);
+
+  void measure(const Rows& rows, Packer& packer) const;
+  void take(Unpacker& unpacker);
+
+  std::optional<DistributionEvaluation> finish() const;
+
+ private:
+  std::optional<PredictiveDistribution> distribution_;
+  const EvaluateOptions& options_;
+  size_t groups_;  // of the calibration
+  size_t calibration_rows_;
+  uint64_t seed_;
+  DistributionEvaluator evaluator_;
+  bool any_ = false;
+};
+
+// Probabilities of classes on a stream of rows, where the predictor has them: what their figures
+// (fcp/evaluate/measures/probability_evaluation.h) need of each row.
+// Tested by tests/evaluate/evaluate_test.cc.
+
+class ProbabilitySample {
+ public:
+  // Predictors of intervals and of pixels have no figures. The judge must outlive this.
+  ProbabilitySample(const Judge& judge, std::vector<std::string> class_names);
+
+  void measure(const JudgedRows& rows, Packer& packer) const;
+  void take(Unpacker& unpacker);
+
+  std::optional<ProbabilityEvaluation> finish() const;
+
+ private:
+  std::vector<std::string> class_names_;
+  std::optional<ClassProbabilities> probabilities_;
+  ProbabilityEvaluator evaluator_, softmax_;
+  double gaps_ = 0;
 };
 
 }  // namespace fcp

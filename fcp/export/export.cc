@@ -10,7 +10,6 @@
 #include "fcp/export/intervals.h"
 #include "fcp/export/labels.h"
 #include "fcp/methods/scores/cross.h"
-#include "fcp/methods/scores/head_outputs.h"
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/graph/half.h"
 #include "fcp/nn/graph/input_layout.h"

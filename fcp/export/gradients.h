@@ -19,7 +19,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/bounds/ball.h"
+#include "fcp/bounds/bounds.h"
 #include "fcp/export/graph_builder.h"
 #include "fcp/nn/runtime/network.h"
 

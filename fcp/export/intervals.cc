@@ -7,13 +7,12 @@
 #include <span>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
-#include "fcp/conformal/rank.h"
+#include "fcp/base/special_numbers.h"
+#include "fcp/conformal/quantile.h"
 #include "fcp/export/gradients.h"
 #include "fcp/export/precision.h"
 #include "fcp/export/quantile_nodes.h"
 #include "fcp/methods/scores/cqr.h"
-#include "fcp/methods/scores/head_outputs.h"
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/methods/scores/rectified.h"
 #include "fcp/methods/scores/support.h"

@@ -7,13 +7,13 @@
 #include <numeric>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/export/precision.h"
 #include "fcp/methods/scores/feature_margin.h"
 #include "fcp/methods/scores/labels.h"
 #include "fcp/methods/scores/margin_head.h"
 #include "fcp/methods/scores/outputs.h"
-#include "fcp/predictor/class_probabilities.h"
+#include "fcp/predictor/distribution.h"
 
 namespace fcp {
 namespace {

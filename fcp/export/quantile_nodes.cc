@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/methods/scores/density.h"
 
 namespace fcp {

@@ -5,9 +5,8 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/export/precision.h"
-#include "fcp/export/special_ends.h"
 #include "fcp/nn/ops/op_traits.h"
 
 namespace fcp {

@@ -8,7 +8,7 @@
 //   Sub           l − u', u − l'
 //   Mul, Div      by anything, by a constant: the least and the largest of the corners
 //   Einsum        of two varying factors: c d ± (|c| σ + ρ |d| + ρ σ)
-//   LayerNormalization, InstanceNormalization, Softmax, Sin, Cos   special_ends.h
+//   LayerNormalization, InstanceNormalization, Softmax, Sin, Cos   precision.h
 //
 // Which it is, the table of operators says (fcp/nn/ops/operators.inc); an operator without one is
 // refused by its name. Cost: two products a layer beside the network's own, none for the first

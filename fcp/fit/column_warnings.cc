@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/base/number_text.h"
-#include "fcp/base/shell_word.h"
+#include "fcp/base/text.h"
+#include "fcp/base/text_table.h"
 #include "fcp/data/csv_records.h"
 
 namespace fcp {

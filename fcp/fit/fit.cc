@@ -7,17 +7,16 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/conformal/rank.h"
-#include "fcp/data/table_rows.h"
-#include "fcp/fit/made_predictor.h"
-#include "fcp/fit/row_weights.h"
+#include "fcp/conformal/quantile.h"
+#include "fcp/data/row_sources.h"
+#include "fcp/fit/table_split.h"
 #include "fcp/fit/test_report.h"
 #include "fcp/fit/train.h"
 #include "fcp/methods/calibrations/grouped.h"
 #include "fcp/methods/options.h"
 #include "fcp/methods/scores/cross.h"
-#include "fcp/predictor/row_facts.h"
-#include "fcp/training/target_offset.h"
+#include "fcp/predictor/open_data.h"
+#include "fcp/training/training_data.h"
 
 namespace fcp {
 namespace {
@@ -74,7 +73,7 @@ std::unique_ptr<RowSource> open_learned(const DataOptions& data,
 }
 
 // All rows. Targets are unrounded where float32 numbers are too coarse for those that train
-// (fcp/training/target_offset.h).
+// (fcp/training/training_data.h).
 Rows read_rows(RowSource& source, const std::vector<size_t>& training) {
   Rows all = read_exact_targets(source);
   if (target_offsets(take_rows(all.y, training)).empty()) all.y.exact.clear();

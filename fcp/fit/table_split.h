@@ -14,7 +14,6 @@
 
 #include "fcp/evaluate/evaluate.h"
 #include "fcp/predictor/open_data.h"
-#include "fcp/predictor/row_facts.h"
 
 namespace fcp {
 
@@ -53,5 +52,23 @@ RowFacts take_facts(const RowFacts& facts, const std::vector<size_t>& which);
 
 // The test rows in about a dozen periods of as many rows each: for coverage over time.
 RowGroups test_periods(const TableSplit& split);
+
+// Weights of rows in training: a column of the table, or an .npy file with a number for each row.
+// They say nothing about calibration, which stays unweighted.
+// Tested by tests/fit/fit_test.cc and tests/python/test_fit.py.
+
+// Of the rows that are read, in their order; all are finite and above 0, and an Error names the row
+// of another one. Empty where no column is named.
+std::vector<double> read_row_weights(const DataOptions& data, const std::string& weights);
+
+// Those of some rows.
+std::vector<double> take_weights(const std::vector<double>& weights,
+                                 const std::vector<size_t>& which);
+
+// What the provenance says of them.
+std::string weights_text(const std::string& weights);
+
+// A column that says something of rows is no feature, unless types or `categorical` name it.
+void leave_out(const std::string& column, CsvOptions& csv);
 
 }  // namespace fcp

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/data/table_rows.h"
+#include "fcp/data/row_sources.h"
 #include "fcp/evaluate/evaluate.h"
 #include "fcp/evaluate/explain.h"
 #include "fcp/fit/column_warnings.h"

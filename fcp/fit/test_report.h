@@ -9,7 +9,7 @@
 #pragma once
 
 #include "fcp/evaluate/measures/evaluation_report.h"
-#include "fcp/fit/made_predictor.h"
+#include "fcp/fit/train.h"
 #include "fcp/predictor/artifact.h"
 
 namespace fcp {

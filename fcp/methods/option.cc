@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "fcp/base/error.h"
-#include "fcp/base/utf8.h"
+#include "fcp/base/text.h"
 
 namespace fcp {
 namespace {

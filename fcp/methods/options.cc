@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/methods/typed_options.h"
+#include "fcp/methods/method.h"
 
 namespace fcp {
 namespace {

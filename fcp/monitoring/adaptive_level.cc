@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "fcp/base/error.h"
+#include "fcp/base/random.h"
+#include "fcp/conformal/quantile.h"
+#include "fcp/level.h"
 
 namespace fcp {
 namespace {
@@ -91,6 +95,153 @@ void AdaptiveLevel::reweigh(double p_value) {
   const double sum = std::accumulate(weights_.begin(), weights_.end(), 0.0);
   constexpr double kShared = 1.0 / (2 * kStretch);  // σ
   for (double& weight : weights_) weight = (1 - kShared) * weight / sum + kShared / experts;
+}
+
+ScoreWindow::ScoreWindow(std::vector<double> calibration, size_t rows, uint64_t seed)
+    : rows_(rows) {
+  if (rows == 0) fail("a window of scores needs rows");
+  std::vector<double> chosen;
+  for (const size_t i : Random(seed).permutation(calibration.size())) {
+    if (chosen.size() == rows) break;
+    chosen.push_back(calibration[i]);
+  }
+  order_.assign(chosen.begin(), chosen.end());
+  ranked_ = RankedScores(std::move(chosen));
+}
+
+double ScoreWindow::p_value(double score) const {
+  const size_t at_least = ranked_.size() - ranked_.count_below(score);
+  return static_cast<double>(1 + at_least) / static_cast<double>(1 + ranked_.size());
+}
+
+double ScoreWindow::radius(double level) const {
+  constexpr double kEverything = std::numeric_limits<double>::infinity();
+  if (level <= 0) return kEverything;
+  if (level >= 1) return -kEverything;
+  const size_t rank = conformal_rank(Level(level), ranked_.size());
+  return rank > ranked_.size() ? kEverything : ranked_.kth(rank - 1);
+}
+
+void ScoreWindow::add(double score) {
+  ranked_.insert(score);
+  order_.push_back(score);
+  if (order_.size() <= rows_) return;
+  ranked_.erase(order_.front());
+  order_.pop_front();
+}
+
+namespace {
+
+constexpr size_t kLargestBlock = 1024;
+
+}  // namespace
+
+RankedScores::RankedScores(std::vector<double> scores) : size_(scores.size()) {
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (std::isnan(scores[i])) fail("score ", i, " (from 0) is NaN, expected a number");
+  }
+  std::sort(scores.begin(), scores.end());
+  constexpr size_t kFirst = kLargestBlock / 2;  // leaves room for what comes
+  for (size_t at = 0; at < scores.size(); at += kFirst) {
+    const auto first = scores.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto count = static_cast<std::ptrdiff_t>(std::min(kFirst, scores.size() - at));
+    blocks_.emplace_back(first, first + count);
+  }
+}
+
+size_t RankedScores::block_of(double score) const {
+  const auto found =
+      std::lower_bound(blocks_.begin(), blocks_.end(), score,
+                       [](const auto& block, double value) { return block.back() < value; });
+  return static_cast<size_t>(found - blocks_.begin());
+}
+
+void RankedScores::insert(double score) {
+  if (std::isnan(score)) fail("a score is NaN, expected a number");
+  ++size_;
+  if (blocks_.empty()) {
+    blocks_.push_back({score});
+    return;
+  }
+  size_t at = std::min(block_of(score), blocks_.size() - 1);
+  if (blocks_[at].size() == kLargestBlock) {
+    split(at);
+    if (blocks_[at].back() < score) ++at;
+  }
+  std::vector<double>& block = blocks_[at];
+  block.insert(std::lower_bound(block.begin(), block.end(), score), score);
+}
+
+void RankedScores::split(size_t at) {
+  std::vector<double>& block = blocks_[at];
+  const auto middle = block.begin() + kLargestBlock / 2;
+  std::vector<double> upper(middle, block.end());
+  block.erase(middle, block.end());
+  blocks_.insert(blocks_.begin() + static_cast<std::ptrdiff_t>(at) + 1, std::move(upper));
+}
+
+void RankedScores::join_with_next(size_t at) {
+  if (at + 1 >= blocks_.size()) return;
+  std::vector<double>& block = blocks_[at];
+  const std::vector<double>& next = blocks_[at + 1];
+  if (block.size() + next.size() > kLargestBlock / 2) return;
+  block.insert(block.end(), next.begin(), next.end());
+  blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+}
+
+void RankedScores::erase(double score) {
+  const size_t at = block_of(score);
+  if (at == blocks_.size()) fail("the score ", score, " is not there to be taken away");
+  std::vector<double>& block = blocks_[at];
+  const auto found = std::lower_bound(block.begin(), block.end(), score);
+  if (*found != score) fail("the score ", score, " is not there to be taken away");
+  block.erase(found);
+  --size_;
+  if (block.empty()) {
+    blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(at));
+    return;
+  }
+  join_with_next(at);
+  if (at > 0) join_with_next(at - 1);
+}
+
+size_t RankedScores::count_below(double score) const {
+  const size_t at = block_of(score);
+  size_t count = 0;
+  for (size_t i = 0; i < at; ++i) count += blocks_[i].size();
+  if (at == blocks_.size()) return count;
+  const std::vector<double>& block = blocks_[at];
+  return count +
+         static_cast<size_t>(std::lower_bound(block.begin(), block.end(), score) - block.begin());
+}
+
+size_t RankedScores::count_at_most(double score) const {
+  size_t count = 0;
+  for (const std::vector<double>& block : blocks_) {
+    if (block.back() <= score) {
+      count += block.size();
+      continue;
+    }
+    return count +
+           static_cast<size_t>(std::upper_bound(block.begin(), block.end(), score) - block.begin());
+  }
+  return count;
+}
+
+std::vector<double> RankedScores::sorted() const {
+  std::vector<double> all;
+  all.reserve(size_);
+  for (const std::vector<double>& block : blocks_)
+    all.insert(all.end(), block.begin(), block.end());
+  return all;
+}
+
+double RankedScores::kth(size_t k) const {
+  for (const std::vector<double>& block : blocks_) {
+    if (k < block.size()) return block[k];
+    k -= block.size();
+  }
+  fail("there are ", size_, " scores, too few for the one asked for");
 }
 
 }  // namespace fcp

@@ -1,8 +1,11 @@
 #include "fcp/monitoring/coverage_alarm.h"
 
+#include <cmath>
+
 #include "fcp/base/error.h"
-#include "fcp/conformal/rank.h"
-#include "fcp/evaluate/measures/beta.h"
+#include "fcp/base/text_table.h"
+#include "fcp/conformal/quantile.h"
+#include "fcp/evaluate/measures/coverage_law.h"
 
 namespace fcp {
 
@@ -31,6 +34,69 @@ std::optional<double> allowed_miss_rate(const Level& level, size_t calibration_r
   if (rank > calibration_rows) return std::nullopt;
   const auto k = static_cast<double>(rank), n = static_cast<double>(calibration_rows);
   return 1 - beta_quantile(delta, k, n + 1 - k);
+}
+
+namespace {
+
+double log_beta(double a, double b) { return std::lgamma(a) + std::lgamma(b) - std::lgamma(a + b); }
+
+// S ln θ + F ln(1 − θ), where 0 ln 0 = 0.
+double log_likelihood(double hits, double misses, double rate) {
+  return (hits > 0 ? hits * std::log(rate) : 0) + (misses > 0 ? misses * std::log1p(-rate) : 0);
+}
+
+// The place between `inside` and `outside` at which the likelihood falls to `least`.
+double crossing(double hits, double misses, double least, double inside, double outside) {
+  for (int i = 0; i < 100; ++i) {
+    const double middle = (inside + outside) / 2;
+    (log_likelihood(hits, misses, middle) > least ? inside : outside) = middle;
+  }
+  return outside;
+}
+
+}  // namespace
+
+Interval rate_sequence(size_t hits, size_t rows, double delta) {
+  if (hits > rows || !(delta > 0 && delta < 1)) {
+    fail("found ", hits, " hits of ", rows, " rows at delta ", delta);
+  }
+  if (rows == 0) return {0, 1};
+  const auto s = static_cast<double>(hits), f = static_cast<double>(rows - hits);
+  const double least = log_beta(s + 0.5, f + 0.5) - log_beta(0.5, 0.5) + std::log(delta);
+  const double middle = s / (s + f);
+  return {hits == 0 ? 0 : crossing(s, f, least, middle, 0),
+          hits == rows ? 1 : crossing(s, f, least, middle, 1)};
+}
+
+namespace {
+
+// As many characters as the unit has of 2026-11-16T05.
+size_t unit_width(const std::string& unit) {
+  if (unit == "year") return 4;
+  if (unit == "month") return 7;
+  if (unit == "day") return 10;
+  if (unit == "hour") return 13;
+  fail_option("period", "found '", unit, "', expected year, month, day or hour");
+}
+
+}  // namespace
+
+std::vector<std::string> calendar_periods(const std::vector<std::string>& times,
+                                          const std::string& unit) {
+  const size_t width = unit_width(unit);
+  std::vector<std::string> periods;
+  for (size_t row = 0; row < times.size(); ++row) {
+    if (!is_date(times[row]) || times[row].size() < width) {
+      fail_time(row, times[row], concat("a date that tells the ", unit));
+    }
+    periods.push_back(times[row].substr(0, width));
+  }
+  return periods;
+}
+
+std::string counted_period(size_t row, size_t every, const std::vector<std::string>& times) {
+  const size_t first = row / every * every;
+  return times.empty() ? concat("rows ", first, "–", first + every - 1) : times.at(first);
 }
 
 }  // namespace fcp

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/base/number_text.h"
-#include "fcp/monitoring/confidence_sequence.h"
+#include "fcp/base/text_table.h"
+#include "fcp/monitoring/coverage_alarm.h"
 
 namespace fcp {
 namespace {
@@ -208,6 +208,190 @@ MonitorReport Monitor::report() const {
   for (TimelinePoint& point : report.timeline) point.sequence = sequence(point.so_far);
   for (GroupCount& group : report.groups) group.sequence = sequence(group.covered);
   return report;
+}
+
+// What a Monitor has seen, as bytes and back.
+
+namespace {
+
+constexpr size_t kFormat = 1;  // of the bytes
+
+void exchange_rate(SavedState& state, RateCount& rate) {
+  state.count(rate.rows);
+  state.count(rate.hits);
+}
+
+void exchange_size(SavedState& state, SizeCount& size) {
+  state.count(size.finite);
+  state.count(size.infinite);
+  state.number(size.sum);
+}
+
+void exchange_alarm(SavedState& state, MonitorAlarm& alarm) {
+  for (std::string* text : {&alarm.kind, &alarm.what, &alarm.time, &alarm.began}) {
+    state.text(*text);
+  }
+  state.count(alarm.row);
+  state.count(alarm.since);
+  state.number(alarm.log10_odds);
+}
+
+void exchange_point(SavedState& state, TimelinePoint& point) {
+  state.text(point.label);
+  state.count(point.first_row);
+  for (RateCount* rate : {&point.covered, &point.adapted_covered, &point.so_far}) {
+    exchange_rate(state, *rate);
+  }
+  for (SizeCount* size : {&point.size, &point.adapted_size}) exchange_size(state, *size);
+  for (double* number :
+       {&point.level_sum, &point.log_exchangeability, &point.log_coverage, &point.log_drift}) {
+    state.number(*number);
+  }
+}
+
+// Options, what is watched and confidence sequences follow from the rest.
+void exchange_report(SavedState& state, MonitorReport& report) {
+  state.count(report.rows);
+  for (RateCount* rate : {&report.covered, &report.adapted_covered}) exchange_rate(state, *rate);
+  for (SizeCount* size : {&report.size, &report.adapted_size}) exchange_size(state, *size);
+  for (double* number : {&report.log_exchangeability, &report.log_coverage, &report.log_drift}) {
+    state.number(*number);
+  }
+  state.list(report.alarms, [&](MonitorAlarm& alarm) { exchange_alarm(state, alarm); });
+  state.list(report.timeline, [&](TimelinePoint& point) { exchange_point(state, point); });
+  state.list(report.groups, [&](GroupCount& group) {
+    state.text(group.name);
+    exchange_rate(state, group.covered);
+  });
+}
+
+}  // namespace
+
+void Monitor::exchange(SavedState& state) {
+  state.expect(kFormat, "for its format");
+  state.expect(transducers_.size(), "groups");
+  state.expect(by_side_.size(), "sides");
+  for (auto& sides : transducers_) {
+    for (Transducer& transducer : sides) transducer.exchange(state);
+  }
+  for (Martingale& martingale : by_side_) martingale.exchange(state);
+  scores_watch_.exchange(state);
+  drift_watch_.exchange(state);
+  for (auto& found : tests_) {
+    state.expect(found ? 1 : 0, "tests of a group's coverage");
+    if (!found) continue;
+    found->test.exchange(state);
+    found->watch.exchange(state);
+    state.number(found->log_capital);
+  }
+  state.expect(drift_ ? 1 : 0, "tests of drift");
+  if (drift_) drift_->exchange(state);
+  exchange_report(state, so_far_);
+}
+
+std::string Monitor::state() {
+  SavedState state;
+  exchange(state);
+  return state.take();
+}
+
+void Monitor::restore(std::string_view bytes) {
+  Monitor read = *this;
+  SavedState state(bytes);
+  read.exchange(state);
+  state.end();
+  *this = std::move(read);
+}
+
+namespace {
+
+constexpr size_t kMostColumns = 64;
+constexpr size_t kProjections = 32;
+constexpr size_t kMostValues = 20'000;  // of a column, to compare with
+
+}  // namespace
+
+Drift::Drift(size_t row_size, std::vector<size_t> columns, std::vector<std::string> names,
+             uint64_t seed)
+    : row_size_(row_size), columns_(std::move(columns)), names_(std::move(names)), seed_(seed) {
+  for (const size_t column : columns_) {
+    if (column >= row_size) fail("there is no column ", column, " in rows of ", row_size);
+  }
+  if (names_.size() != columns_.size()) {
+    names_.clear();
+    for (const size_t column : columns_) names_.push_back(concat("column ", column));
+  }
+  size_t watched = columns_.size();
+  if (watched > kMostColumns) {
+    watched = kProjections;
+    Random random(seed);
+    signs_.resize(watched * columns_.size());
+    for (float& sign : signs_) sign = random.below(2) == 0 ? -1.0f : 1.0f;
+    names_.clear();
+    for (size_t i = 0; i < watched; ++i) names_.push_back(concat("random sum ", i));
+  }
+  values_.resize(watched);
+  reference_.resize(watched);
+  martingales_.resize(watched);
+}
+
+void Drift::look_at(std::span<const float> row) {
+  if (row.size() != row_size_) fail("found a row of ", row.size(), ", expected ", row_size_);
+  for (size_t i = 0; i < values_.size(); ++i) {
+    values_[i] = 0;
+    if (signs_.empty()) {
+      values_[i] = row[columns_[i]];
+      continue;
+    }
+    for (size_t j = 0; j < columns_.size(); ++j) {
+      values_[i] += static_cast<double>(signs_[i * columns_.size() + j] * row[columns_[j]]);
+    }
+  }
+}
+
+void Drift::add_reference(std::span<const float> row) {
+  look_at(row);
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (!std::isnan(values_[i])) reference_[i].push_back(values_[i]);
+  }
+}
+
+void Drift::begin() {
+  for (size_t i = 0; i < reference_.size(); ++i) {
+    transducers_.emplace_back(std::move(reference_[i]), seed_ + 1 + i, kMostValues);
+  }
+  reference_.clear();
+}
+
+void Drift::step(std::span<const float> row) {
+  if (!reference_.empty()) begin();
+  look_at(row);
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (!std::isnan(values_[i])) martingales_[i].step(transducers_[i].next(values_[i]));
+  }
+}
+
+void Drift::exchange(SavedState& state) {
+  if (!reference_.empty()) begin();
+  state.expect(transducers_.size(), "columns");
+  for (Transducer& transducer : transducers_) transducer.exchange(state);
+  for (Martingale& martingale : martingales_) martingale.exchange(state);
+}
+
+double Drift::log_capital() const {
+  if (martingales_.empty()) return 0;
+  std::vector<double> logs;
+  for (const Martingale& one : martingales_) logs.push_back(one.log_capital());
+  return log_mean_exp(logs);
+}
+
+std::string Drift::strangest() const {
+  const auto less = [](const Martingale& a, const Martingale& b) {
+    return a.log_capital() < b.log_capital();
+  };
+  const auto found = std::max_element(martingales_.begin(), martingales_.end(), less);
+  return found == martingales_.end() ? ""
+                                     : names_[static_cast<size_t>(found - martingales_.begin())];
 }
 
 }  // namespace fcp

@@ -29,7 +29,7 @@ struct CalibrationArtifact {
   CalibrationScores rows;
   DensityRatio ratio;                // weighted: where the likelihood ratio was estimated
   std::vector<double> baseline;      // scores of the score's baseline on the same rows, ascending
-  std::vector<VennAbers> chances{};  // calibrated probabilities (class_probabilities.h); or empty
+  std::vector<VennAbers> chances{};  // calibrated probabilities (distribution.h); or empty
   Rounding rounding;                 // what export allows for
   size_t outputs = 0;  // intervals per row, 1 for labels; 0: an older file does not say
   std::map<std::string, std::string> provenance;  // what a reader of a report wants to know

@@ -16,6 +16,7 @@
 
 #include "fcp/data/rows.h"
 #include "fcp/distributed/communicator.h"
+#include "fcp/nn/graph/graph.h"
 
 namespace fcp {
 
@@ -48,7 +49,7 @@ size_t usual_batch(size_t numbers);
 
 struct Context {
   torch::Device device = torch::kCPU;
-  bool choose_device = false;  // `device` is to be chosen when the work is known (device_choice.h)
+  bool choose_device = false;  // `device` is to be chosen when the work is known
   Communicator* ranks = serial_ranks();
   Observer* observer = silent_observer();
   uint64_t seed = 0;
@@ -80,5 +81,33 @@ void start_cuda_ahead();
 
 // "cpu" or "cuda"; an Error where the device is not there.
 torch::Device device_named(const std::string& name);
+
+// The device `auto`: CUDA where it is expected to be faster, the CPU otherwise, for commands that
+// run a network over rows.
+//
+// The rule, which stands here alone. Both devices read the same rows; besides, a CUDA device has to
+// be started, and rows copied to it, before it saves arithmetic:
+//
+//   CPU   rows · flops / (threads · 10 Gflop/s)
+//   CUDA  0.6 s + rows · numbers · 4 bytes / (5 GB/s) + rows · flops / (5 Tflop/s)
+//
+// flops are those of the network for one row, as `inspect` counts them. CUDA is taken where its
+// time is shorter; never where the number of rows, or the shape of a row, is not known beforehand.
+// Rates are round numbers of small networks: what matters is the first half second. The choice
+// depends on the number of threads and on nothing that is measured, so that it does not change from
+// run to run. Tested by tests/predictor/context_test.cc.
+
+struct DeviceWork {
+  double rows = 0;
+  double flops = 0;    // of the network, for one row
+  double numbers = 0;  // of one row
+  int threads = 1;
+};
+
+// The rule, for a machine that has a CUDA device.
+bool cuda_is_faster(const DeviceWork& work);
+
+// Sets the context's device where it is still to be chosen, and notes it where it is CUDA.
+void choose_device(const Graph& network, const RowSource& source, Context& context);
 
 }  // namespace fcp

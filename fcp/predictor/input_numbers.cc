@@ -6,11 +6,10 @@
 #include <optional>
 #include <utility>
 
-#include "fcp/base/any_nan.h"
 #include "fcp/base/error.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/data/columns.h"
-#include "fcp/data/encoding_text.h"
-#include "fcp/data/forwarded_rows.h"
+#include "fcp/data/row_sources.h"
 #include "fcp/nn/graph/input_layout.h"
 #include "fcp/nn/graph/missing_values.h"
 #include "fcp/nn/ops/ml/text_inputs.h"

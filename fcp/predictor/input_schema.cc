@@ -7,7 +7,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/data/array.h"
-#include "fcp/data/encoding_text.h"
+#include "fcp/data/columns.h"
 
 namespace fcp::internal {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/base/number_text.h"
-#include "fcp/conformal/rank.h"
+#include "fcp/base/text_table.h"
+#include "fcp/conformal/quantile.h"
 #include "fcp/methods/calibrations/grouped.h"
 #include "fcp/methods/calibrations/kept_levels.h"
 

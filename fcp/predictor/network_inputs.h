@@ -13,6 +13,7 @@
 
 #include <memory>
 
+#include "fcp/data/images/image_transform.h"
 #include "fcp/data/rows.h"
 #include "fcp/nn/graph/graph.h"
 #include "fcp/predictor/open_data.h"
@@ -34,5 +35,20 @@ void pack_closed_inputs(Graph& network);
 // The rows of a network that is packed.
 std::unique_ptr<RowSource> open_packed(const DataOptions& options, const Graph& network,
                                        CsvOptions csv);
+
+// Images for networks that do not take planes of normalised numbers: TensorFlow's [N, H, W, 3], and
+// pixels as uint8.
+//
+// Tested by tests/predictor/network_inputs_test.cc.
+
+// Whether the input takes pixels as they are, 0 to 255.
+bool takes_pixels(const TensorInfo& input);
+
+// The transform that leaves pixels as they are.
+ImageTransform pixel_transform();
+
+// Rows [3, H, W] in the order of the input's axes, and rounded where it takes pixels.
+std::unique_ptr<RowSource> images_for_input(std::unique_ptr<RowSource> rows,
+                                            const TensorInfo& input);
 
 }  // namespace fcp

@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
-#include "fcp/base/number_text.h"
+#include "fcp/base/hash.h"
 #include "fcp/base/parallel.h"
-#include "fcp/base/sha256.h"
+#include "fcp/base/special_numbers.h"
+#include "fcp/base/text_table.h"
 #include "fcp/methods/options.h"
 #include "fcp/predictor/context.h"
 

@@ -8,16 +8,15 @@
 #include <vector>
 
 #include "fcp/base/error.h"
+#include "fcp/data/columns.h"
 #include "fcp/data/csv_column.h"
 #include "fcp/data/csv_writer.h"
-#include "fcp/data/encoding_text.h"
 #include "fcp/data/images/segmentation.h"
-#include "fcp/data/json_rows.h"
 #include "fcp/data/npy.h"
 #include "fcp/data/number.h"
 #include "fcp/predictor/open_data.h"
-#include "fcp/predictor/pixel_pictures.h"
 #include "fcp/predictor/region_tensors.h"
+#include "fcp/predictor/segmentation_task.h"
 
 namespace fcp {
 namespace {

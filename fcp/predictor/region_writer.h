@@ -48,7 +48,7 @@ struct RegionFileOptions {
   // columns `p0_CLASS` and `p1_CLASS`.
   bool probabilities = false;
   std::vector<std::string> added{};  // of intervals: columns of numbers
-  bool flags = false;                // a column `flags`: what no training row had (column_facts.h)
+  bool flags = false;                // a column `flags`: what no training row had (table_schema.h)
 };
 
 // One file, packed where its name ends in .gz. Intervals: [N, K, 3] = prediction, lower, upper in

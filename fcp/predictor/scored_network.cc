@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/methods/scores/head_outputs.h"
 #include "fcp/methods/scores/labels.h"
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/graph/cut.h"

@@ -15,13 +15,17 @@
 //
 // Assumes squared error and plain descent, float32. Cost: for M steps O((D + H) H) to begin, O(D +
 // H) for each stretch, a handful on a typical row, and O(1) for each step; a distance after every
-// step costs O(D) each. Tested by tests/search/relu_search_test.cc.
+// step costs O(D) each. Tested by tests/search/relu_walk_test.cc.
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 
-#include "fcp/nn/kernels/relu_mlp/relu_rows.h"
-#include "fcp/search/distance_order.h"
+#include <torch/types.h>
+
+#include "fcp/nn/kernels/relu_mlp/affine_rows.h"
+#include "fcp/search/surrogate_search.h"
 
 namespace fcp {
 
@@ -53,5 +57,36 @@ struct DistanceTrace {
 
 void walk_rows(const ReluWalk& walk, const ReluWalkers& walkers, int steps,
                const DistanceTrace& trace = {});
+
+// The surrogate search over tensors for heads that can be walked so: blocks of rows that stay
+// in the cache, one parallel loop over the rows, no autograd. Equal to the general search up to
+// rounding. Tested by tests/search/relu_walk_test.cc.
+
+struct SearchOptions;
+
+class ReluSearch {
+ public:
+  explicit ReluSearch(const ReluHead& head, double rate);
+
+  // Whether features [N, …] and truth [N, 1] have the shapes of the head.
+  bool takes(const torch::Tensor& features, const torch::Tensor& truth) const;
+
+  // As SurrogateSearch::walk and ::distances.
+  torch::Tensor walk(const torch::Tensor& features, const torch::Tensor& truth, int steps) const;
+  torch::Tensor distances(const torch::Tensor& features, const torch::Tensor& truth, int steps,
+                          DistanceOrder order) const;
+  using DistanceObserver = std::function<bool(int step, const torch::Tensor& distances)>;
+  torch::Tensor distances(const torch::Tensor& features, const torch::Tensor& truth, int steps,
+                          DistanceOrder order, const DistanceObserver& observe) const;
+
+ private:
+  ReluHead head_;
+  ReluWalk walk_;
+};
+
+// The rule: a float32 head Linear–ReLU–Linear with one output on the CPU, squared error, no Adam.
+// Null otherwise.
+std::shared_ptr<const ReluSearch> make_relu_search(const Network& head, size_t output,
+                                                   const SearchOptions& options);
 
 }  // namespace fcp

@@ -10,7 +10,7 @@
 #include "fcp/base/error.h"
 #include "fcp/nn/kernels/cuda/cuda_kernels.h"
 #include "fcp/nn/kernels/relu_mlp/relu_descent_cuda.h"
-#include "fcp/search/relu_search.h"
+#include "fcp/search/relu_walk.h"
 
 namespace fcp {
 

@@ -9,7 +9,7 @@
 //
 // Plain descent takes the cheapest way to the same features, up to rounding, where `shortcuts`
 // allows it:
-//   - a head Linear–ReLU–Linear with one output: in straight stretches on the CPU (relu_search.h),
+//   - a head Linear–ReLU–Linear with one output: in straight stretches on the CPU (relu_walk.h),
 //     in one launch on a CUDA device (relu_descent_cuda.h), unless features are observed;
 //   - any head behind its first layer where front_layer.h knows it;
 //   - forward and backward through the whole head otherwise.
@@ -29,10 +29,13 @@
 
 #include "fcp/nn/kernels/relu_mlp/relu_head.h"
 #include "fcp/nn/runtime/network.h"
-#include "fcp/search/distance_order.h"
 #include "fcp/search/front_layer.h"
 
 namespace fcp {
+
+// The norm by which a surrogate feature is far from the feature it began at.
+
+enum class DistanceOrder { kLargest, kEuclidean, kSum };  // ℓ∞, ℓ2, ℓ1
 
 class ReluSearch;
 

@@ -1,6 +1,7 @@
 #include "fcp/training/adam.h"
 
 #include <cmath>
+#include <cstdint>
 
 namespace fcp {
 
@@ -28,6 +29,21 @@ void Adam::step(std::span<float> parameters, std::span<const float> gradient) {
     m[i] = beta1 * m[i] + rest1 * g;
     v[i] = beta2 * v[i] + rest2 * g * g;
     p[i] -= rate * m[i] / (std::sqrt(v[i]) * root + epsilon);
+  }
+}
+
+void adam_pass(float* parameters, const float* gradient, float* mean, float* square, int64_t count,
+               float rate, float root);
+
+void adam_pass(float* __restrict parameters, const float* __restrict gradient,
+               float* __restrict mean, float* __restrict square, int64_t count, float rate,
+               float root) {
+  constexpr float kBeta1 = 0.9f, kRest1 = 0.1f, kBeta2 = 0.999f, kRest2 = 0.001f;
+  for (int64_t i = 0; i < count; ++i) {
+    const float g = gradient[i];
+    mean[i] = kBeta1 * mean[i] + kRest1 * g;
+    square[i] = kBeta2 * square[i] + kRest2 * g * g;
+    parameters[i] -= rate * mean[i] / (std::sqrt(square[i]) * root + 1e-8f);
   }
 }
 

@@ -7,13 +7,13 @@
 
 #include <torch/utils.h>
 
-#include "fcp/base/any_nan.h"
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/nn/runtime/network.h"
-#include "fcp/training/graph_parts.h"
+#include "fcp/training/export.h"
 #include "fcp/training/ridge.h"
-#include "fcp/training/target_scaling.h"
+#include "fcp/training/training_data.h"
 
 namespace fcp {
 namespace {

@@ -15,11 +15,10 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
+#include "fcp/base/random.h"
 #include "fcp/nn/runtime/parallel_alone.h"
 #include "fcp/nn/runtime/single_thread.h"
-#include "fcp/training/fit_plan.h"
-#include "fcp/training/fit_report.h"
-#include "fcp/training/stack_adam.h"
+#include "fcp/training/member_stack.h"
 
 namespace fcp {
 namespace {
@@ -310,6 +309,50 @@ torch::Tensor network_outputs(const EnsembleFit& fit, int64_t network, const tor
     blocks.push_back(one.forward(rows_at(x, indices))[0].to(torch::kCPU));
   }
   return torch::cat(blocks);
+}
+
+FitPlan::FitPlan(const std::vector<FitRows>& rows, const EnsembleFitOptions& options) {
+  size_t shortest = rows[0].training.size();
+  for (const FitRows& own : rows) shortest = std::min(shortest, own.training.size());
+  batch = std::min<int64_t>(options.batch, static_cast<int64_t>(shortest));
+  batches = static_cast<int64_t>(shortest) / batch;
+  Random random(options.seed);
+  for (std::vector<uint64_t>* seeds : {&weights, &orders, &masks}) {
+    for (size_t s = 0; s < rows.size(); ++s) seeds->push_back(random.bits());
+  }
+}
+
+FitReport::FitReport(size_t networks, int64_t epochs, int64_t batches,
+                     const EnsembleProgress& progress)
+    : progress_(progress),
+      epochs_(epochs),
+      steps_(static_cast<int64_t>(networks) * epochs * batches),
+      losses_(networks, std::numeric_limits<double>::quiet_NaN()),
+      start_(std::chrono::steady_clock::now()) {}
+
+void FitReport::advance(int64_t networks) {
+  const std::lock_guard lock(mutex_);
+  done_ += networks;
+  if (!progress_) return;
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+  const double each = elapsed.count() / static_cast<double>(done_);
+  progress_({1 + (done_ - 1) * epochs_ / steps_, epochs_, done_, steps_, mean_loss(),
+             each * static_cast<double>(steps_ - done_)});
+}
+
+void FitReport::set_loss(size_t network, double loss) {
+  const std::lock_guard lock(mutex_);
+  losses_[network] = loss;
+}
+
+double FitReport::mean_loss() const {
+  double sum = 0, count = 0;
+  for (const double loss : losses_) {
+    if (std::isnan(loss)) continue;
+    sum += loss;
+    ++count;
+  }
+  return sum / count;  // NaN before the first epoch is over
 }
 
 }  // namespace fcp

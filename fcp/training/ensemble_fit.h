@@ -12,14 +12,17 @@
 // Tested by tests/training/ensemble_fit_test.cc.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <vector>
 
 #include <torch/types.h>
 
+#include "fcp/training/loss.h"
 #include "fcp/training/member_stack.h"
-#include "fcp/training/stack_loss.h"
 
 namespace fcp {
 
@@ -77,5 +80,38 @@ torch::Tensor network_outputs(const EnsembleFit& fit, int64_t network, const tor
 
 // The share of the peak rate after `done` of all steps, in [0, 1].
 double one_cycle(double done);
+
+// What all networks of an ensemble share when they are fitted: the length of an epoch, which is
+// that of the shortest list of rows; and the seeds, of which each network has its own.
+
+struct FitPlan {
+  FitPlan(const std::vector<FitRows>& rows, const EnsembleFitOptions& options);
+
+  int64_t batch = 1;
+  int64_t batches = 1;
+  std::vector<uint64_t> weights, orders, masks;
+};
+
+// Counts the steps of the networks of an ensemble and reports them, one thread at a time.
+
+class FitReport {
+ public:
+  FitReport(size_t networks, int64_t epochs, int64_t batches, const EnsembleProgress& progress);
+
+  // A step of so many networks is done.
+  void advance(int64_t networks);
+
+  // The hold-out loss of a network after an epoch.
+  void set_loss(size_t network, double loss);
+
+ private:
+  double mean_loss() const;
+
+  std::mutex mutex_;
+  const EnsembleProgress& progress_;
+  int64_t epochs_, steps_, done_ = 0;
+  std::vector<double> losses_;
+  std::chrono::steady_clock::time_point start_;
+};
 
 }  // namespace fcp

@@ -6,8 +6,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/training/cholesky_factors.h"
-#include "fcp/training/rising_quantiles.h"
+#include "fcp/training/loss.h"
 
 namespace fcp {
 namespace {

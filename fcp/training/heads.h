@@ -6,7 +6,7 @@
 //                             by pinball loss, times σ(v); rising by construction (a median, and
 //                             softplus steps away from it on both sides)
 //   factors    L(v) [K · K]   the Cholesky factor of a covariance of the residual: that of
-//                             residual / σ(v) (cholesky_factors.h), times σ(v)
+//                             residual / σ(v) (loss.h), times σ(v)
 //   rectifier  ρ(v) [S]       the 1 − α quantile of a score (fcp/methods/scores/rectified.h): of
 //   its log
 //                             where the score is divided, of itself where it is lowered
@@ -90,7 +90,7 @@ struct Rectifier {
 Rectifier fit_rectifier(const HeadMember& member, double quantile, bool difference,
                         const HeadOptions& options = {});
 
-// Names of the outputs that are added: fcp/methods/scores/head_outputs.h reserves fcp.spread,
+// Names of the outputs that are added: fcp/methods/scores/outputs.h reserves fcp.spread,
 // fcp.quantiles, fcp.cholesky and fcp.rectifier. An empty one is not added, nor factors that were
 // not learned.
 struct HeadNames {

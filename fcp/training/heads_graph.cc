@@ -1,13 +1,17 @@
 // Heads as nodes of a graph: append_heads and append_rectifier of heads.h.
+#include "fcp/training/heads_graph.h"
+
 #include <algorithm>
 #include <set>
 #include <utility>
 
+#include <torch/utils.h>
+
 #include "fcp/base/error.h"
 #include "fcp/nn/graph/cut.h"
-#include "fcp/training/cholesky_factors.h"
 #include "fcp/training/heads.h"
-#include "fcp/training/rising_quantiles.h"
+#include "fcp/training/loss.h"
+#include "fcp/training/training_data.h"
 
 namespace fcp {
 namespace {
@@ -144,7 +148,7 @@ std::string write_scaled(HeadWriter& writer, const std::string& x, const torch::
   return writer.clip(value, least, most);
 }
 
-// rising_quantiles.h, in units of `spread` [E, N, K]; the mean of the members, [N, K · Q].
+// loss.h, in units of `spread` [E, N, K]; the mean of the members, [N, K · Q].
 void write_quantiles(HeadWriter& writer, const HeadInputs& inputs, const FeatureHeads& heads,
                      const std::string& spread, const std::string& name) {
   const int64_t members = heads.spread.members(), outputs = heads.spread_floor.size(2);
@@ -168,7 +172,7 @@ void write_quantiles(HeadWriter& writer, const HeadInputs& inputs, const Feature
       name);
 }
 
-// cholesky_factors.h, times `spread` [E, N, K]; the mean of the members, [N, K · K].
+// loss.h, times `spread` [E, N, K]; the mean of the members, [N, K · K].
 void write_factors(HeadWriter& writer, const HeadInputs& inputs, const FeatureHeads& heads,
                    const std::string& spread, const std::string& name) {
   const int64_t members = heads.spread.members(), outputs = heads.spread_floor.size(2);
@@ -254,6 +258,36 @@ void append_rectifier(Graph& graph, const std::string& feature, const std::strin
   writer.mean_over_members(rectifier.difference ? value : writer.add("Exp", {value}), name);
   writer.output(name, rectifier.network.output_bias.size(2), like);
   sort_and_check(graph);
+}
+
+bool add_heads(const Array& y, const TabularOptions& made, TabularResult& trained) {
+  constexpr size_t kLeastRows = 30;  // of each member
+  const auto enough = [](const UnseenRows& member) { return member.rows.size() >= kLeastRows; };
+  if (!std::all_of(trained.members.begin(), trained.members.end(), enough)) return false;
+
+  torch::NoGradGuard no_grad;
+  const auto rows = static_cast<int64_t>(y.rows());
+  const torch::Tensor truth =
+      torch::from_blob(const_cast<float*>(y.values.data()),
+                       {rows, static_cast<int64_t>(y.row_size())}, torch::kFloat);
+  const torch::Tensor weight = mean_one(made.row_weights);
+  std::vector<HeadMember> members;
+  for (const UnseenRows& member : trained.members) {
+    const torch::Tensor rows_of_member = torch::tensor(member.rows, torch::kLong);
+    const torch::Tensor own = truth.index_select(0, rows_of_member);
+    members.push_back({member.features, member.predictions, own - member.predictions});
+    HeadMember& added = members.back();
+    if (weight.defined()) added.weight = weight.index_select(0, rows_of_member);
+    for (const int64_t row : member.rows) {
+      if (!made.groups.empty()) added.groups.push_back(made.groups[static_cast<size_t>(row)]);
+    }
+  }
+  constexpr size_t kMostFactors = 64;  // outputs, whose factors have as many rows and columns
+  HeadOptions options;
+  options.fit.seed = made.seed;
+  options.factors = y.row_size() > 1 && y.row_size() <= kMostFactors;
+  append_heads(trained.graph, "features", "prediction", fit_heads(members, options));
+  return true;
 }
 
 }  // namespace fcp

@@ -8,7 +8,7 @@
 #include <torch/utils.h>
 
 #include "fcp/nn/runtime/network.h"
-#include "fcp/training/graph_parts.h"
+#include "fcp/training/export.h"
 
 namespace fcp {
 namespace {

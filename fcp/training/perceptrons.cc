@@ -11,7 +11,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/random.h"
-#include "fcp/data/folds.h"
+#include "fcp/data/split.h"
 #include "fcp/nn/runtime/single_thread.h"
 
 namespace fcp {

@@ -13,12 +13,11 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/data/folds.h"
+#include "fcp/data/split.h"
 #include "fcp/nn/graph/cut.h"
 #include "fcp/nn/runtime/network.h"
-#include "fcp/training/ensemble_export.h"
+#include "fcp/training/export.h"
 #include "fcp/training/input_encoding.h"
-#include "fcp/training/target_scaling.h"
 #include "fcp/training/training_data.h"
 
 namespace fcp {

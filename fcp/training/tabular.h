@@ -13,7 +13,7 @@
 // rows, and the answer is a mix of both (tree_members.h). Networks are then trained for a quarter
 // of the epochs, and for half of them more only where the mix leaves them a fifth of the weight.
 //
-// The target, or its logarithm (target_scale.h), is standardised. The mean is learned beside the
+// The target, or its logarithm (training_data.h), is standardised. The mean is learned beside the
 // median, by squared and absolute error at once. Where the target has a heavy tail, a second set
 // of members learns the median alone, and out-of-fold predictions decide: the median is the answer
 // where its residuals give the shorter interval (by 3 % or more) and its root mean square error is
@@ -40,7 +40,7 @@
 #include "fcp/training/ensemble_fit.h"
 #include "fcp/training/holdout_error.h"
 #include "fcp/training/loss.h"
-#include "fcp/training/target_scale.h"
+#include "fcp/training/training_data.h"
 #include "fcp/training/tree_members.h"
 
 namespace fcp {

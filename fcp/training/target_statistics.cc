@@ -5,7 +5,7 @@
 #include <torch/types.h>
 
 #include "fcp/base/random.h"
-#include "fcp/data/folds.h"
+#include "fcp/data/split.h"
 
 namespace fcp {
 namespace {

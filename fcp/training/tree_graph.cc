@@ -5,7 +5,7 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/training/graph_parts.h"
+#include "fcp/training/export.h"
 
 namespace fcp {
 namespace {

@@ -13,7 +13,7 @@
 // dependency, 2001; Bates, Candès, Lei, Romano, Sesia, Testing for outliers with conformal
 // p-values, 2023, theorem 2; Jin, Candès, Model-free selective inference under covariate shift via
 // weighted conformal p-values, 2023, on weights.
-// Tested by tests/conformal/discoveries_test.cc.
+// Tested by tests/conformal/p_value_test.cc.
 #pragma once
 
 #include <span>

@@ -9,7 +9,7 @@
 // p1 / (1 − p0 + p1), for more than two classes divided by the sum of all. Otherwise `merged` is
 // the softmax of the network, and there is no pair. A value, as Predictor is, and as safe.
 //
-// Tested by tests/api/api_test.cc and tests/predictor/class_probabilities_test.cc.
+// Tested by tests/api/api_test.cc and tests/predictor/distribution_test.cc.
 #pragma once
 
 #include <memory>

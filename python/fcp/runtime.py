@@ -30,7 +30,7 @@ class Error(ValueError):
     """What is wrong with a file or with rows."""
 
 
-# Cells of tables, as fcp/data/number.h, cell_format.h and date.h read them.
+# Cells of tables, as fcp/data/number.h and date.h read them.
 
 MISSING = frozenset(
     ["", "NA", "N/A", "NaN", "nan", "?", "null", "NULL", "None", "n/a", "#N/A", "<NA>", "NaT",

@@ -18,11 +18,11 @@
 #include <malloc.h>
 #include <sys/stat.h>
 
-#include "fcp/base/blas_threads.h"
+#include "fcp/base/parallel.h"
 #include "fcp/base/random.h"
 #include "fcp/calibrate/calibrate.h"
 #include "fcp/conformal/quantile.h"
-#include "fcp/data/encoding_text.h"
+#include "fcp/data/columns.h"
 #include "fcp/data/row_digest.h"
 #include "fcp/fcp.h"
 #include "fcp/nn/graph/onnx_reader.h"

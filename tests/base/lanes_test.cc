@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include "fcp/base/lane_functions.h"
 #include "fcp/base/random.h"
 
 namespace fcp {

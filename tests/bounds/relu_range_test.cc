@@ -8,8 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include "fcp/bounds/relu_bounds.h"
-
 #include "tests/bounds/heads.h"
 
 namespace fcp {

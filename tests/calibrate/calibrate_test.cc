@@ -13,7 +13,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/calibrate/unfinished.h"
+#include "fcp/calibrate/collect_scores.h"
 #include "fcp/data/row_digest.h"
 #include "fcp/nn/graph/onnx_writer.h"
 #include "fcp/nn/runtime/network.h"

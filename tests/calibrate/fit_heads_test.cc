@@ -11,9 +11,8 @@
 #include "fcp/base/random.h"
 #include "fcp/calibrate/choose_score.h"
 #include "fcp/conformal/quantile.h"
-#include "fcp/conformal/rank.h"
 #include "fcp/methods/method.h"
-#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/graph/cut.h"
 #include "fcp/predictor/scored_network.h"
 

@@ -9,7 +9,7 @@
 #include "fcp/base/random.h"
 #include "fcp/calibrate/calibrate.h"
 #include "fcp/calibrate/update.h"
-#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/outputs.h"
 #include "fcp/predictor/open_data.h"
 #include "fcp/predictor/predictor_core.h"
 

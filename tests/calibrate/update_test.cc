@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/predictor/artifact_facts.h"
+#include "fcp/predictor/artifact_settings.h"
 
 #include "tests/calibrate/known_worlds.h"
 

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/data/joined_rows.h"
 #include "fcp/data/npy.h"
+#include "fcp/data/row_sources.h"
 
 #include "tests/support/files.h"
 #include "tests/support/zip.h"

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
+#include "fcp/data/columns.h"
 #include "fcp/data/csv.h"
-#include "fcp/data/encoding_text.h"
 
 #include "tests/support/files.h"
 

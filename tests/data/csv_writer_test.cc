@@ -9,7 +9,6 @@
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
 #include "fcp/data/bytes.h"
-#include "fcp/data/json_rows.h"
 #include "fcp/data/rows.h"
 
 #include "tests/support/files.h"

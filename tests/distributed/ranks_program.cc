@@ -16,7 +16,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/output_file.h"
-#include "fcp/distributed/run_ranks.h"
+#include "fcp/distributed/communicator.h"
 #include "fcp/distributed/selection.h"
 
 #include "tests/distributed/spread_scores.h"

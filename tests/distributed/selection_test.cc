@@ -7,9 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/conformal/quantile.h"
-#include "fcp/distributed/refinement.h"
 
 #include "tests/distributed/spread_scores.h"
 #include "tests/support/thread_ranks.h"

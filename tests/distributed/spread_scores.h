@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
-#include "fcp/base/infinity.h"
 #include "fcp/base/random.h"
-#include "fcp/distributed/refinement.h"
+#include "fcp/base/special_numbers.h"
+#include "fcp/distributed/selection.h"
 
 namespace fcp {
 

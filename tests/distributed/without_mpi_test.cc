@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/distributed/run_ranks.h"
+#include "fcp/distributed/communicator.h"
 
 namespace fcp {
 namespace {

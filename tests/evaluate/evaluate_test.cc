@@ -11,11 +11,11 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/sha256.h"
+#include "fcp/base/hash.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/evaluate/measures/coverage_law.h"
 #include "fcp/evaluate/report_sample.h"
-#include "fcp/predictor/class_probabilities.h"
+#include "fcp/predictor/distribution.h"
 #include "fcp/predictor/predict.h"
 #include "fcp/predictor/region_tensors.h"
 

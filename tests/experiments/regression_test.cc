@@ -9,7 +9,7 @@
 
 #include "fcp/base/error.h"
 
-#include "apps/experiments/synthetic.h"
+#include "apps/experiments/prepared_set.h"
 
 namespace fcp {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "fcp/base/random.h"
 
-#include "apps/experiments/selftest_laws.h"
+#include "apps/experiments/selftest_worlds.h"
 
 namespace fcp {
 namespace {

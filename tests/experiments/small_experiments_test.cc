@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/experiments/registry.h"
+#include "apps/experiments/experiment.h"
 #include "apps/experiments/result_rows.h"
 
 namespace fcp {

@@ -12,7 +12,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/export/graph_builder.h"
-#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/predictor/predictor_core.h"
 

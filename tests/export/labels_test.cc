@@ -8,7 +8,7 @@
 #include <torch/utils.h>
 
 #include "fcp/export/export.h"
-#include "fcp/predictor/class_probabilities.h"
+#include "fcp/predictor/distribution.h"
 
 #include "tests/export/artifacts.h"
 #include "tests/nn/graphs.h"

@@ -13,7 +13,7 @@
 #include "fcp/base/random.h"
 #include "fcp/calibrate/update.h"
 #include "fcp/data/number.h"
-#include "fcp/data/table_rows.h"
+#include "fcp/data/row_sources.h"
 #include "fcp/evaluate/evaluate.h"
 #include "fcp/evaluate/replay.h"
 #include "fcp/methods/scores/cross.h"

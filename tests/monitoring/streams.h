@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "fcp/evaluate/measures/beta.h"
+#include "fcp/evaluate/measures/coverage_law.h"
 
 namespace fcp {
 

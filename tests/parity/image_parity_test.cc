@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "fcp/data/images/image_transform.h"
-#include "fcp/data/images/segmentation_target.h"
+#include "fcp/data/images/segmentation.h"
 #include "fcp/data/npy.h"
 
 namespace fcp {

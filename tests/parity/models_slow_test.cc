@@ -5,7 +5,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/data/images/image_rows.h"
+#include "fcp/data/images/image_list.h"
 
 #include "tests/parity/real_models.h"
 

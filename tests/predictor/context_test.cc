@@ -6,7 +6,6 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/predictor/device_choice.h"
 #include "fcp/predictor/provenance.h"
 
 #include "tests/calibrate/memory_rows.h"

@@ -9,7 +9,7 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/data/encoding_text.h"
+#include "fcp/data/columns.h"
 #include "fcp/nn/graph/input_layout.h"
 
 #include "tests/nn/graphs.h"

@@ -12,9 +12,9 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/data/encoding_text.h"
+#include "fcp/data/columns.h"
 #include "fcp/methods/calibrations/kept_levels.h"
-#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/graph/input_layout.h"
 #include "fcp/nn/graph/onnx_reader.h"
 #include "fcp/nn/graph/onnx_writer.h"

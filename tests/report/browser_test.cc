@@ -9,10 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "apps/report/charts.h"
-#include "apps/report/format.h"
-#include "apps/report/html.h"
 #include "apps/report/json.h"
 #include "apps/report/page.h"
+#include "apps/report/results.h"
 #include "label_samples.h"
 #include "odd_charts.h"
 #include "page_checks.h"
@@ -191,7 +190,7 @@ TEST(DrawnCharts, DrawAnythingAndSayWhatTheyLeaveOut) {
   EXPECT_THAT(charts[logarithmic], HasSubstr(">100<"));  // a tick in the unit of the data
   EXPECT_EQ(count_of(charts[logarithmic], "<polyline"), 1u);
   EXPECT_EQ(count_of(charts[marks], "<polyline"), 0u);
-  // Numbers are written as number_text.h writes them: a tie goes to the even digit.
+  // Numbers are written as text_table.h writes them: a tie goes to the even digit.
   EXPECT_THAT(charts[chances], HasSubstr("above " + format_number(30)));
   EXPECT_THAT(charts[chances], HasSubstr("predicted " + format_percent(0.8125)));
   for (const double value : {1234567.8, -1.5e-7, 0.00012345}) {

@@ -7,7 +7,7 @@
 
 #include "fcp/base/text_table.h"
 
-#include "apps/report/format.h"
+#include "apps/report/results.h"
 #include "report_samples.h"
 
 namespace fcp {

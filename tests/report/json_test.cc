@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/report/console.h"
-#include "apps/report/html.h"
+#include "apps/report/page.h"
 #include "label_samples.h"
 #include "report_samples.h"
 

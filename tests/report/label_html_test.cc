@@ -6,9 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "apps/report/format.h"
-#include "apps/report/html.h"
 #include "apps/report/page.h"
+#include "apps/report/results.h"
 #include "label_samples.h"
 #include "page_checks.h"
 #include "report_samples.h"

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "apps/report/html.h"
+#include "apps/report/page.h"
 #include "apps/report/sections.h"
 #include "page_checks.h"
 #include "report_samples.h"

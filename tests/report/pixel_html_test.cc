@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/report/console.h"
-#include "apps/report/html.h"
 #include "apps/report/json.h"
+#include "apps/report/page.h"
 #include "label_samples.h"
 #include "page_checks.h"
 

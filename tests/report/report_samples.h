@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "fcp/base/infinity.h"
 #include "fcp/base/random.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/evaluate/measures/coverage.h"
 #include "fcp/evaluate/measures/evaluation_report.h"

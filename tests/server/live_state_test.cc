@@ -17,7 +17,7 @@
 #include "fcp/predictor/region_tensors.h"
 
 #include "apps/server/repeated_request.h"
-#include "apps/server/stored_answer.h"
+#include "apps/server/sql_database.h"
 #include "tests/server/served_files.h"
 
 namespace fcp {

@@ -9,7 +9,7 @@
 
 #include "fcp/base/error.h"
 
-#include "apps/server/feedback_message.h"
+#include "apps/server/json_messages.h"
 
 namespace fcp {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "fcp/base/random.h"
 #include "fcp/conformal/cross_guarantee.h"
-#include "fcp/conformal/rank.h"
+#include "fcp/conformal/quantile.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/training/cross_fit.h"
 

@@ -9,8 +9,8 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/base/blas_threads.h"
 #include "fcp/base/error.h"
+#include "fcp/base/parallel.h"
 
 #include "tests/training/training_examples.h"
 

@@ -6,14 +6,13 @@
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
-#include "fcp/base/blas_threads.h"
 #include "fcp/base/error.h"
+#include "fcp/base/parallel.h"
 #include "fcp/base/random.h"
 #include "fcp/nn/graph/cut.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/nn/runtime/single_thread.h"
-#include "fcp/training/cholesky_factors.h"
-#include "fcp/training/rising_quantiles.h"
+#include "fcp/training/loss.h"
 
 #include "tests/nn/graphs.h"
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "fcp/training/target_scaling.h"
+#include "fcp/training/training_data.h"
 
 #include "tests/training/training_examples.h"
 

@@ -8,8 +8,6 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/training/stack_adam.h"
-
 #include "tests/training/training_examples.h"
 
 namespace fcp {

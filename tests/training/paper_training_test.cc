@@ -14,8 +14,8 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/data/folds.h"
 #include "fcp/data/scaling.h"
+#include "fcp/data/split.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/training/train.h"
 

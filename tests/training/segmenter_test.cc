@@ -10,15 +10,13 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/data/images/image_text.h"
 #include "fcp/data/images/image_transform.h"
 #include "fcp/data/images/scenes.h"
-#include "fcp/data/images/segmentation_target.h"
+#include "fcp/data/images/segmentation.h"
 #include "fcp/nn/graph/cut.h"
 #include "fcp/nn/graph/onnx_reader.h"
 #include "fcp/nn/graph/onnx_writer.h"
 #include "fcp/nn/runtime/network.h"
-#include "fcp/training/segmenter_network.h"
 
 namespace fcp {
 namespace {

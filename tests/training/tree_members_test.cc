@@ -13,8 +13,8 @@
 #include "fcp/nn/graph/cut.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/training/cross_fit.h"
+#include "fcp/training/heads_graph.h"
 #include "fcp/training/tabular.h"
-#include "fcp/training/tabular_heads.h"
 
 #include "tests/training/training_examples.h"
 

@@ -7,7 +7,6 @@
 #include "fcp/base/error.h"
 #include "fcp/base/output_file.h"
 #include "fcp/data/bytes.h"
-#include "fcp/data/images/image_codecs.h"
 
 namespace fcp {
 

@@ -10,7 +10,7 @@
 #include <jpeglib.h>
 
 #include "fcp/base/error.h"
-#include "fcp/data/images/image_codecs.h"
+#include "fcp/data/images/image.h"
 
 namespace fcp {
 

@@ -8,7 +8,7 @@
 #include <png.h>
 
 #include "fcp/base/error.h"
-#include "fcp/data/images/image_codecs.h"
+#include "fcp/data/images/image.h"
 
 namespace fcp {
 

@@ -9,8 +9,7 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/output_file.h"
-#include "fcp/data/images/folder.h"
-#include "fcp/data/images/scene_canvas.h"
+#include "fcp/data/images/image_list.h"
 
 namespace fcp {
 namespace {
@@ -259,6 +258,26 @@ void write_scenes(const std::string& folder, uint64_t seed, const SceneCounts& c
   for (const std::string& name : scene_class_names()) names += name + "\n";
   write_file(path_in(folder, "classes.txt"), names);
   write_file(path_in(folder, "split.csv"), split);
+}
+
+Image SceneCanvas::labels() const {
+  Image image = blank_image(height_, width_, 1);
+  for (int y = 0; y < height_; ++y) {
+    for (int x = 0; x < width_; ++x) image.row(y)[x] = labels_[middle(y, x)];
+  }
+  return image;
+}
+
+Colour SceneCanvas::mean_colour(int y, int x) const {
+  Colour sum = {};
+  for (int i = 0; i < kSamples; ++i) {
+    for (int j = 0; j < kSamples; ++j) {
+      const Colour& colour = colours_[index(y * kSamples + i, x * kSamples + j)];
+      for (size_t channel = 0; channel < 3; ++channel) sum[channel] += colour[channel];
+    }
+  }
+  for (double& value : sum) value /= kSamples * kSamples;
+  return sum;
 }
 
 }  // namespace fcp

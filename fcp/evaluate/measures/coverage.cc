@@ -5,7 +5,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/conformal/quantile.h"
-#include "fcp/evaluate/measures/beta.h"
+#include "fcp/evaluate/measures/coverage_law.h"
 
 namespace fcp {
 namespace {

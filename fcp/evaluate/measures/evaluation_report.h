@@ -16,17 +16,76 @@
 
 #include "fcp/evaluate/measures/conditional.h"
 #include "fcp/evaluate/measures/coverage.h"
-#include "fcp/evaluate/measures/distribution_evaluation.h"
-#include "fcp/evaluate/measures/explanation.h"
 #include "fcp/evaluate/measures/interval_evaluation.h"
-#include "fcp/evaluate/measures/level_result.h"
-#include "fcp/evaluate/measures/pixel_evaluation.h"
 #include "fcp/evaluate/measures/probability_evaluation.h"
 #include "fcp/evaluate/measures/set_evaluation.h"
 #include "fcp/interval.h"
 #include "fcp/level.h"
 
 namespace fcp {
+
+// Which columns a prediction and the length of its region depend on; plain numbers
+// (fcp/evaluate/explain.h makes them). What is said of the length of an interval is said of the
+// size of a set of labels too.
+
+struct ColumnImportance {
+  std::string column;
+  double prediction = 0;  // intervals: root mean squared change of the prediction where the column
+                          // is shuffled; labels: share of rows whose answer changes
+  double length = 0;      // mean change of the region's length, without sign
+};
+
+struct WidenedRow {
+  struct Reason {
+    std::string column;
+    double by = 0;  // length less that where the column has its mean: above 0, it widens the region
+  };
+  std::string name;  // "line 7", "row 5"
+  double length = 0;
+  std::vector<Reason> reasons;  // the largest first
+};
+
+struct Explanation {
+  size_t rows = 0;
+  bool labels = false;
+  bool scaled = false;    // several outputs: changes are in standard deviations of each
+  bool training = false;  // means are those of the training rows; else of the rows at hand
+  double mean_length = 0;
+  std::string level;                      // α
+  std::vector<ColumnImportance> columns;  // by the change of the prediction, the largest first
+  std::vector<WidenedRow> widest;         // the rows with the longest regions
+};
+
+// Coverage and mean length, or size, at one level, from sums that batches of rows add up to: what a
+// report shows at levels besides its own. Exact counts of regions, not readings of a curve.
+// Tested by tests/evaluate/measures/evaluation_report_test.cc.
+
+struct LevelResult {
+  Level level;
+  Coverage coverage;
+  double size = 0;            // mean length, +∞ if any is infinite; of sets the mean size
+  double infinite_share = 0;  // of intervals
+};
+
+struct LevelSums {
+  size_t rows = 0;
+  size_t covered = 0;
+  LengthSums sizes;
+
+  void add(const LevelSums& other);
+  LevelResult result(const Level& level, double confidence = 0.95) const;  // of at least one row
+};
+
+// A row is covered if all of its outputs are; with `each` every output counts as a row.
+LevelSums level_sums(const IntervalBatch& batch, size_t outputs, bool each = false);
+LevelSums level_sums(const LabelSetBatch& batch, size_t classes);
+
+// For sending them between ranks (distributed/packing.h).
+template <typename Archive>
+void visit_fields(Archive& archive, LevelSums& sums) {
+  archive(sums.rows, sums.covered, sums.sizes.finite_sum, sums.sizes.intervals, sums.sizes.infinite,
+          sums.sizes.empty);
+}
 
 using Evaluation = std::variant<IntervalEvaluation, SetEvaluation, PixelEvaluation>;
 

@@ -24,10 +24,47 @@
 
 #include "fcp/conformal/bound_side.h"
 #include "fcp/evaluate/measures/coverage.h"
-#include "fcp/evaluate/measures/length.h"
 #include "fcp/level.h"
 
 namespace fcp {
+
+// Lengths of intervals: how much a covering region says.
+//
+// An infinite interval is legal and makes the mean length infinite, as it should; so that one such
+// row does not hide all the others, the mean over the finite intervals stands beside it, and
+// infinite and empty intervals are counted. An empty interval has length 0.
+// Tested by tests/evaluate/measures/length_test.cc.
+
+struct LengthSummary {
+  double mean = 0;               // over all intervals; +∞ if any is infinite
+  double mean_finite = 0;        // over the finite ones; +∞ if there is none
+  std::optional<double> median;  // the midpoint of the two middle ones where their number is even
+  double infinite_share = 0;
+  double empty_share = 0;
+};
+
+// The running sums behind a LengthSummary.
+struct LengthSums {
+  double finite_sum = 0;
+  size_t intervals = 0;
+  size_t infinite = 0;
+  size_t empty = 0;
+
+  void add(double lower, double upper);
+  // Of a length known as such, of one-sided bounds negative ones too; an empty interval has none.
+  void add_length(double length, bool empty_interval);
+  void add(const LengthSums& other);
+  LengthSummary summary() const;  // without the median; at least one interval is required
+};
+
+// The median of at least one value, reordering them. Values may be infinite. O(n).
+double median_of(std::span<double> values);
+
+// The weights of the paper's weighted length, for rows of K pixels whose smoothed labels Y are in
+// [0, 1]: w_j = |2 Y_j − 1| / Σ_j |2 Y_j − 1|, near zero where an object ends and Y is near 1/2. A
+// row with Y = 1/2 throughout weighs all pixels equally. labels is [rows × outputs], row by row,
+// and so is the result; each row of it sums to one.
+std::vector<double> informative_weights(std::span<const double> labels, size_t outputs);
 
 // A batch of rows. Interval ends may be infinite, the truth may not; a NaN is an error that names
 // row and output. Groups and weights are given for all batches or for none.
@@ -186,5 +223,27 @@ class IntervalEvaluator {
 // All rows at once.
 IntervalEvaluation evaluate_intervals(const IntervalBatch& rows, size_t outputs,
                                       IntervalEvaluationOptions options = {});
+
+// Two predictors on the same rows: the difference of a number, row by row, with a confidence
+// interval, which is far narrower than that of two separate means.
+//
+//   mean d ± z · sd(d) / √n,   d_i = a_i − b_i,   z = 1.96 for 95 %
+//
+// by the central limit theorem; rows are independent. Infinite numbers have no difference: a pair
+// with one is counted and left out.
+// Tested by tests/evaluate/measures/paired_test.cc.
+
+struct PairedDifference {
+  double mean_a = 0, mean_b = 0;  // over the pairs that count
+  double difference = 0;          // mean_a − mean_b
+  double low = 0, high = 0;       // of the difference, 95 %
+  size_t rows = 0;                // pairs that count
+  size_t infinite_a = 0, infinite_b = 0;
+
+  bool certain() const { return rows > 1 && (low > 0 || high < 0); }
+};
+
+// Lists of the same length; a NaN is an Error that names the row.
+PairedDifference paired_difference(std::span<const double> a, std::span<const double> b);
 
 }  // namespace fcp

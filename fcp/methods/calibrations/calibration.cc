@@ -7,7 +7,6 @@
 #include "fcp/conformal/p_value.h"
 #include "fcp/conformal/quantile.h"
 #include "fcp/conformal/score_order.h"
-#include "fcp/conformal/sort_scores.h"
 #include "fcp/methods/calibrations/calibration_table.h"
 #include "fcp/methods/calibrations/kept_levels.h"
 

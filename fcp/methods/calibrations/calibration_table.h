@@ -14,7 +14,7 @@
 #include "fcp/methods/calibrations/grouped.h"
 #include "fcp/methods/calibrations/localized.h"
 #include "fcp/methods/calibrations/weighted.h"
-#include "fcp/methods/options_of.h"
+#include "fcp/methods/option.h"
 
 namespace fcp {
 

@@ -5,8 +5,7 @@
 #include "fcp/base/error.h"
 #include "fcp/conformal/p_value.h"
 #include "fcp/conformal/quantile.h"
-#include "fcp/conformal/rank.h"
-#include "fcp/methods/typed_options.h"
+#include "fcp/methods/method.h"
 
 namespace fcp {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "fcp/base/error.h"
-#include "fcp/conformal/rank.h"
+#include "fcp/conformal/quantile.h"
 
 namespace fcp {
 

@@ -8,11 +8,11 @@
 #include <ATen/Parallel.h>
 
 #include "fcp/base/error.h"
+#include "fcp/base/hash.h"
 #include "fcp/base/random.h"
-#include "fcp/base/row_hash.h"
 #include "fcp/methods/calibrations/weighted.h"
+#include "fcp/methods/method.h"
 #include "fcp/methods/scores/score.h"
-#include "fcp/methods/typed_options.h"
 #include "fcp/nn/kernels/cpu/row_product.h"
 
 namespace fcp {

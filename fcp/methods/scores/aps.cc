@@ -4,11 +4,10 @@
 #include <cstddef>
 #include <vector>
 
+#include "fcp/base/hash.h"
 #include "fcp/base/random.h"
-#include "fcp/base/row_hash.h"
-#include "fcp/methods/scores/label_order.h"
+#include "fcp/methods/method.h"
 #include "fcp/methods/scores/labels.h"
-#include "fcp/methods/typed_options.h"
 
 namespace fcp {
 namespace {

@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/methods/scores/head_outputs.h"
-#include "fcp/methods/scores/interval_ends.h"
 #include "fcp/methods/scores/one_sided.h"
 #include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/runtime/batch_free.h"

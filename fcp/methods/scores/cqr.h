@@ -7,7 +7,7 @@
 // Quantiles that cross are taken in their order: low is the smaller and high the larger of the two.
 // A negative radius may leave nothing between the ends; such an empty region is legal. With K
 // outputs the score is the largest of theirs. The prediction is the middle between the quantiles.
-// Differences are rounded up and ends inwards (interval_ends.h), so that the law is exact.
+// Differences are rounded up and ends inwards (outputs.h), so that the law is exact.
 //
 // Reference: Romano, Patterson, Candès, Conformalized Quantile Regression, NeurIPS 2019.
 // Tested by tests/methods/scores/law_test.cc and cqr_test.cc.

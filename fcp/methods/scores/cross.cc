@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/interval.h"
-#include "fcp/methods/scores/head_outputs.h"
 #include "fcp/methods/scores/labels.h"
 #include "fcp/methods/scores/monotone_rows.h"
 #include "fcp/methods/scores/outputs.h"

@@ -7,12 +7,10 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
-#include "fcp/methods/scores/head_outputs.h"
-#include "fcp/methods/scores/interval_ends.h"
+#include "fcp/base/special_numbers.h"
+#include "fcp/methods/method.h"
 #include "fcp/methods/scores/monotone_rows.h"
 #include "fcp/methods/scores/outputs.h"
-#include "fcp/methods/typed_options.h"
 #include "fcp/nn/runtime/batch_free.h"
 
 namespace fcp {

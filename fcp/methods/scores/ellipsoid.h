@@ -7,7 +7,7 @@
 //   box          = [μ_k − r ‖L_k(v)‖₂, μ_k + r ‖L_k(v)‖₂],   L_k the k-th row of L: the smallest
 //
 // L is lower triangular with a positive diagonal, an output of K · K numbers, row by row, whose
-// upper triangle is not read: the Cholesky factor of a covariance per row (head_outputs.h).
+// upper triangle is not read: the Cholesky factor of a covariance per row (outputs.h).
 // Whatever the head learned, coverage is exact: a diagonal that is not positive counts as 1e-150.
 // Region and score are the same function of y, so that the law is exact to the last bit; the box is
 // widened by more than forward substitution can round (its backward error is at most K ε |L| |z|),

@@ -8,7 +8,6 @@
 #include "fcp/methods/scores/nested.h"
 #include "fcp/methods/scores/one_sided.h"
 #include "fcp/methods/scores/outputs.h"
-#include "fcp/methods/scores/pixels.h"
 #include "fcp/methods/scores/surrogate.h"
 #include "fcp/nn/runtime/batch_free.h"
 #include "fcp/search/surrogate_search.h"

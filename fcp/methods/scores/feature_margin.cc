@@ -13,9 +13,8 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
 #include "fcp/base/memory.h"
-#include "fcp/methods/scores/label_order.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/methods/scores/labels.h"
 #include "fcp/methods/scores/margin_head.h"
 #include "fcp/methods/scores/radius_search.h"

@@ -12,10 +12,10 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
+#include "fcp/methods/method.h"
 #include "fcp/methods/scores/labels.h"
 #include "fcp/methods/scores/margin_head.h"
 #include "fcp/methods/scores/outputs.h"
-#include "fcp/methods/typed_options.h"
 #include "fcp/search/surrogate_search.h"
 
 namespace fcp {

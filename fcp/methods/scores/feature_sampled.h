@@ -23,7 +23,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/bounds/ball.h"
+#include "fcp/bounds/bounds.h"
 #include "fcp/methods/scores/score.h"
 
 namespace fcp {

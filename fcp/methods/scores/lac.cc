@@ -7,10 +7,9 @@
 #include <torch/utils.h>
 
 #include "fcp/base/error.h"
+#include "fcp/methods/method.h"
 #include "fcp/methods/scores/labels.h"
 #include "fcp/methods/scores/outputs.h"
-#include "fcp/methods/scores/pixels.h"
-#include "fcp/methods/typed_options.h"
 #include "fcp/nn/runtime/batch_free.h"
 
 namespace fcp {

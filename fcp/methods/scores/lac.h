@@ -36,7 +36,7 @@ std::unique_ptr<Score> make_score(const LacOptions& options, const SharedOptions
 // A set of labels for each pixel of an image: lac, pixel by pixel.
 //
 //   p_c(v)       = softmax of the logits of the pixel, or exp(−exp(output_c)) where the network was
-//                  trained on the double logarithm (fcp/data/images/segmentation_target.h)
+//                  trained on the double logarithm (fcp/data/images/segmentation.h)
 //   score(v, y)  = the ⌈q P⌉-th smallest, over the P labelled pixels, of 1 − p_label, or 0 for the
 //                  label of the largest p_c, unless sets may be empty
 //   region(v, r) = for each pixel all labels whose own number is at most r
@@ -46,7 +46,7 @@ std::unique_ptr<Score> make_score(const LacOptions& options, const SharedOptions
 // the score −∞. By exp(−exp(·)) the channels are judged each by itself and need not sum to one.
 //
 // Assumes one channel a class and a single radius for all pixels. Cost: one forward.
-// The quantile over pixels: pixels.h. Tested by tests/methods/scores/pixel_sets_test.cc.
+// The quantile over pixels: outputs.h. Tested by tests/methods/scores/pixel_sets_test.cc.
 //
 // Truths are [N, P]: labels 0 … C − 1, or −1 where there is none; regions have members [N, C, P]
 // and predictions [N, P].

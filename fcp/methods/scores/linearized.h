@@ -7,7 +7,7 @@
 // L_k is how fast output k can move with the feature. Where it is 0 the region is the prediction
 // alone, and no finite radius reaches another y; the floor c, relative to s, the mean of 2 L over
 // rows that are not calibrated on, avoids that. The score is the least radius whose region holds y
-// in the region's own arithmetic (interval_ends.h): the law is exact.
+// in the region's own arithmetic (outputs.h): the law is exact.
 //
 // Assumes a differentiable head. Cost: one forward and K backwards; heads Linear–ReLU–Linear have a
 // fast form (below).

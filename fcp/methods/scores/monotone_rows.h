@@ -19,7 +19,7 @@
 
 #include <torch/types.h>
 
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/interval.h"
 #include "fcp/methods/scores/least_radius.h"
 #include "fcp/methods/scores/outputs.h"

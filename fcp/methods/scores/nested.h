@@ -14,7 +14,7 @@
 // bracket. CROWN's range may shrink when the radius grows; score and region then follow the same
 // bisection, and the law is exact for every bound.
 //
-// Where a share of an image's pixels is asked for (pixels.h), the score is the smallest radius
+// Where a share of an image's pixels is asked for (outputs.h), the score is the smallest radius
 // whose band holds that many, found by the same bisection at the same cost.
 //
 // Cost: 31 bands per row for the score (31 K where bands are not nested), 1 (31) for the region.

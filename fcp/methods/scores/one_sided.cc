@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/methods/scores/monotone_rows.h"
 #include "fcp/methods/scores/outputs.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/graph/output_kind.h"
 
 namespace fcp {

@@ -2,17 +2,18 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/methods/scores/head_outputs.h"
-#include "fcp/methods/scores/interval_ends.h"
+#include "fcp/nn/graph/cut.h"
 #include "fcp/nn/kernels/cpu/row_product.h"
 
 namespace fcp {
 namespace {
 
-// As sum_error of interval_ends.h.
+// As sum_error of outputs.h.
 torch::Tensor sum_errors(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& sum) {
   const torch::Tensor part = sum - a;
   return (a - (sum - part)) + (b - part);
@@ -142,6 +143,80 @@ torch::Tensor row_norms(const torch::Tensor& rows, Norm norm) {
     default:
       return sum_rows(flat);
   }
+}
+
+namespace {
+
+// With the head outputs that are read, and of the others all, or those alone that are read.
+Graph keeping_outputs(const Graph& network, const std::set<std::string>& read, bool all_others) {
+  std::vector<TensorInfo> kept;
+  for (const TensorInfo& output : network.outputs) {
+    const bool other = !is_head_output(output.name);
+    if ((other && all_others) || read.contains(output.name)) kept.push_back(output);
+  }
+  if (kept.size() == network.outputs.size()) return network;
+  Graph graph = extract(network, network.inputs, kept);
+  graph.metadata = network.metadata;
+  return graph;
+}
+
+}  // namespace
+
+bool is_head_output(const std::string& output) {
+  return output.starts_with("fcp.");  // reserved
+}
+
+bool has_output(const Graph& network, const std::string& output) {
+  return std::any_of(network.outputs.begin(), network.outputs.end(),
+                     [&](const TensorInfo& info) { return info.name == output; });
+}
+
+Graph graph_for_score(const Graph& network, const ScoreOptions& options) {
+  const std::string low = options.value(field::low), high = options.value(field::high);
+  std::set<std::string> read = {options.output, options.value(field::normalize), low, high};
+  for (const std::string& learned : options.learned_outputs()) read.insert(learned);
+  if (!options.rectifier.empty()) read.insert(options.rectifier);
+  // A name that is not there is complained of where it is looked up.
+  const bool named = has_output(network, options.output) ||
+                     (has_output(network, low) && has_output(network, high));
+  return keeping_outputs(network, read, !named);
+}
+
+Graph without_heads(const Graph& network) { return keeping_outputs(network, {}, true); }
+
+PixelShape pixel_shape(const torch::Tensor& output) {
+  const int64_t rows = output.dim() == 0 ? 1 : output.size(0);
+  const int64_t numbers = rows == 0 ? 1 : output.numel() / rows;
+  if (output.dim() < 3) return {1, numbers};
+  return {output.size(1), numbers / output.size(1)};
+}
+
+torch::Tensor enough_pixels(const torch::Tensor& inside, const PixelShape& shape, double share) {
+  const int64_t least = least_pixels(share, shape.count);
+  if (least == shape.count) return inside.all(1);
+  const torch::Tensor pixels = inside.reshape({inside.size(0), shape.channels, shape.count}).all(1);
+  return pixels.sum(1) >= least;
+}
+
+torch::Tensor pixel_quantile(const torch::Tensor& scores, const PixelShape& shape, double share) {
+  const int64_t least = least_pixels(share, shape.count);
+  const torch::Tensor largest = scores.amax(1);  // NaN where any is
+  if (least == shape.count) return largest;
+  const torch::Tensor pixels =
+      scores.reshape({scores.size(0), shape.channels, shape.count}).amax(1);  // [N, P]
+  if (least == 0) {
+    const torch::Tensor none = torch::full_like(largest, -std::numeric_limits<double>::infinity());
+    return torch::where(largest.isnan(), largest, none);
+  }
+  return torch::where(largest.isnan(), largest, std::get<0>(torch::kthvalue(pixels, least, 1)));
+}
+
+double pixel_share(double pixels, const std::string& name) {
+  if (pixels == 0) return 1;
+  if (!(pixels > 0 && pixels <= 1)) {
+    fail(name, ": the share of pixels is ", pixels, ", expected more than 0 and at most 1");
+  }
+  return pixels;
 }
 
 }  // namespace fcp

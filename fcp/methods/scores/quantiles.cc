@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/method.h"
 #include "fcp/methods/scores/monotone_cuda.h"
 #include "fcp/methods/scores/monotone_rows.h"
 #include "fcp/methods/scores/one_sided.h"
-#include "fcp/methods/typed_options.h"
+#include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/kernels/cuda/cuda_kernels.h"
 #include "fcp/nn/runtime/batch_free.h"
 

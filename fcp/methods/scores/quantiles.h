@@ -4,7 +4,7 @@
 //   score(v, y)  = the least r whose interval holds y, about
 //                  max(μ + q_τ − y, y − μ − q_{1−τ}) / w; negative inside, −1/2 in the middle
 //
-// The quantiles are an output of the graph behind the cut (head_outputs.h). τ is the option `tail`,
+// The quantiles are an output of the graph behind the cut (outputs.h). τ is the option `tail`,
 // 0.05 by default: half the level that one expects to ask for is best, but any radius fits any
 // level. Where w = 0 the interval is one point up to r = +∞. Several outputs: the largest score.
 // Cost: one forward. Reference: CQR (Romano, Patterson, Candès, 2019) in the scaled form of Sesia

@@ -7,12 +7,10 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/lanes.h"
-#include "fcp/methods/scores/interval_ends.h"
+#include "fcp/methods/method.h"
 #include "fcp/methods/scores/monotone_rows.h"
 #include "fcp/methods/scores/one_sided.h"
 #include "fcp/methods/scores/outputs.h"
-#include "fcp/methods/scores/pixels.h"
-#include "fcp/methods/typed_options.h"
 #include "fcp/nn/runtime/batch_free.h"
 
 namespace fcp {

@@ -3,9 +3,9 @@
 //   score(v, y)  = max_k |y_k − μ_k| / σ_k      μ = g(v), σ = 1 or a second output of the network
 //   region(v, r) = [μ_k − r σ_k, μ_k + r σ_k]
 //
-// Where a share of an image's pixels is asked for, the maximum is their quantile (pixels.h).
+// Where a share of an image's pixels is asked for, the maximum is their quantile (outputs.h).
 // Assumes σ > 0. With σ = 1 all rows get the same length. Computed in double precision: distances
-// are rounded up and ends inwards (interval_ends.h), and with a σ the score is the least radius
+// are rounded up and ends inwards (outputs.h), and with a σ the score is the least radius
 // whose region holds y, so that the law is exact to the last bit.
 // Cost: one forward. Reference: Papadopoulos et al., 2002; the paper's Algorithm 1.
 // Tested by tests/methods/scores/law_test.cc and residual_test.cc.

@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "fcp/methods/scores/aps.h"
-#include "fcp/methods/scores/label_order.h"
 #include "fcp/methods/scores/labels.h"
 
 namespace fcp {

@@ -23,7 +23,6 @@
 
 #include <torch/types.h>
 
-#include "fcp/bounds/ball.h"
 #include "fcp/bounds/bounds.h"
 #include "fcp/conformal/bound_side.h"
 #include "fcp/interval.h"
@@ -85,14 +84,14 @@ class Score {
 struct SharedOptions {
   std::string output{};     // of the network; empty: its only one
   std::string rectifier{};  // the output that rectifies the score (rectified.h); empty: none
-  // q: the share of an image's pixels that must be in (pixels.h), which is less than 1 of residual,
-  // nested and lac alone. 0: the row is not an image; all of it must be in, and lac gives one set
-  // per row instead of one per pixel.
+  // q: the share of an image's pixels that must be in (outputs.h), which is less than 1 of
+  // residual, nested and lac alone. 0: the row is not an image; all of it must be in, and lac gives
+  // one set per row instead of one per pixel.
   double pixels = 0;
   BoundSide side = BoundSide::kBoth;  // one_sided.h: an interval, or one bound at all of alpha
   std::string support{};              // support.h: "0:", "0:100"; empty: all numbers
   bool integer = false;               // the support is of whole numbers
-  // Of labels: the softmax of the network, or calibrated beside the sets (class_probabilities.h).
+  // Of labels: the softmax of the network, or calibrated beside the sets (distribution.h).
   std::string probabilities = "softmax";
   uint64_t targets = 0;  // each_output.h: outputs with a radius of their own; 0: one for all
   uint64_t seed = 0;     // of everything random
@@ -112,7 +111,7 @@ torch::Tensor region_volumes(const Regions& regions);
 
 // What each region costs beside its truth, [N, K]: its length, of a one-sided bound how far it lies
 // beyond the truth, negative before it; with the distances below a proper score
-// (fcp/evaluate/measures/length.h).
+// (fcp/evaluate/measures/interval_evaluation.h).
 torch::Tensor region_costs(const Regions& regions, const torch::Tensor& truth);
 
 // By which a distance is multiplied in the interval score: 2/α, of a one-sided bound 1/α.
@@ -130,5 +129,16 @@ torch::Tensor in_regions(const Regions& regions, const torch::Tensor& truth);
 // the ends of the smallest interval around all of them.
 Regions regions_of_unions(const torch::Tensor& prediction,
                           const std::vector<std::vector<Interval>>& unions);
+
+// A score whose rows are shared among threads, each of which runs its rows by itself. Sharing every
+// operation instead costs a meeting of all threads per operation: more than small heads compute,
+// and on a busy machine many times as much. Scores and regions keep their bits, because those of a
+// row do not depend on the rows beside it.
+//
+// On the CPU, from some dozens of rows on; otherwise the score runs as it is.
+// Tested by tests/methods/scores/score_test.cc.
+
+std::unique_ptr<Score> share_rows(std::unique_ptr<Score> score,
+                                  const std::shared_ptr<const Network>& head);
 
 }  // namespace fcp

@@ -5,7 +5,7 @@
 #include "fcp/base/error.h"
 #include "fcp/methods/scores/each_output.h"
 #include "fcp/methods/scores/rectified.h"
-#include "fcp/methods/scores/shared_rows.h"
+#include "fcp/methods/scores/score.h"
 #include "fcp/methods/scores/support.h"
 
 namespace fcp {

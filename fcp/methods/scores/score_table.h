@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "fcp/methods/options_of.h"
+#include "fcp/methods/option.h"
 #include "fcp/methods/scores/aps.h"
 #include "fcp/methods/scores/cqr.h"
 #include "fcp/methods/scores/cross.h"
@@ -56,7 +56,7 @@ using AnyScore =
 struct ScoreTraits {
   bool labels = false;         // sets of labels, not intervals
   bool uses_features = false;  // works in feature space, so that the cut matters
-  bool reads_heads = false;    // reads an output that fcp can learn on features (head_outputs.h)
+  bool reads_heads = false;    // reads an output that fcp can learn on features (outputs.h)
   bool counts_pixels = false;  // a share of an image's pixels can be asked for
   bool negative = false;       // may be below 0: rectifying lowers it instead of dividing it
   bool linear = false;         // its ends follow from one gradient of the head, for every radius

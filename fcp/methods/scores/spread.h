@@ -3,7 +3,7 @@
 //   score(v, y)  = max_k |y_k − μ_k| / σ_k(v)
 //   region(v, r) = [μ_k − r σ_k, μ_k + r σ_k]
 //
-// σ is an output of the graph behind the cut (head_outputs.h); heads that fcp fits hold their
+// σ is an output of the graph behind the cut (outputs.h); heads that fcp fits hold their
 // floor, a tenth of the mean spread, already. Whatever the head learned, coverage is exact: a σ
 // that is negative counts as 0, where y = μ has score 0 and every other y the score +∞. The score
 // is the least radius whose interval holds y, in the interval's own arithmetic: the law is exact.

@@ -14,7 +14,7 @@
 #include <memory>
 #include <string>
 
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/methods/scores/score.h"
 
 namespace fcp {

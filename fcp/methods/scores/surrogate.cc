@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "fcp/base/error.h"
+#include "fcp/methods/method.h"
 #include "fcp/methods/scores/outputs.h"
-#include "fcp/methods/typed_options.h"
 #include "fcp/nn/runtime/batch_free.h"
 #include "fcp/search/surrogate_search.h"
 

@@ -14,9 +14,9 @@
 
 #include <memory>
 
-#include "fcp/bounds/ball.h"
+#include "fcp/bounds/bounds.h"
 #include "fcp/methods/scores/score.h"
-#include "fcp/search/distance_order.h"
+#include "fcp/search/surrogate_search.h"
 
 namespace fcp {
 

@@ -11,7 +11,6 @@
 
 #include "fcp/base/error.h"
 #include "fcp/nn/runtime/network.h"
-#include "fcp/nn/runtime/zero_inputs.h"
 
 namespace fcp {
 namespace {

@@ -14,7 +14,6 @@
 #include "fcp/nn/ops/types.h"
 #include "fcp/nn/runtime/element_types.h"
 #include "fcp/nn/runtime/network.h"
-#include "fcp/nn/runtime/zero_inputs.h"
 
 namespace fcp {
 namespace {

@@ -31,7 +31,7 @@ struct CarriedCut {
   std::vector<double> scale;  // for each of its numbers 1, or 0 where it is carried
 };
 
-// The network, and the part of it that matters for a score (head_outputs.h), whose cut `where` is
+// The network, and the part of it that matters for a score (outputs.h), whose cut `where` is
 // as resolve_cut takes it. Nothing where the tensor separates that part already, or where something
 // passes it that cannot be carried.
 std::optional<CarriedCut> carry_past_cut(const Graph& network, const Graph& part,

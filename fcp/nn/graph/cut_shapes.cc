@@ -11,7 +11,6 @@
 #include "fcp/nn/runtime/element_types.h"
 #include "fcp/nn/runtime/network.h"
 #include "fcp/nn/runtime/tensor_memory.h"
-#include "fcp/nn/runtime/zero_inputs.h"
 
 namespace fcp {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "fcp/nn/graph/onnx_types.h"
+#include "fcp/nn/graph/onnx_tensor.h"
 
 namespace fcp {
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "fcp/nn/graph/graph.h"
 
 namespace fcp {
@@ -52,5 +54,10 @@ struct NetworkReport {
 // are not supported, one Error lists them all.
 NetworkReport inspect(const Graph& graph,
                       const std::map<std::string, std::vector<int64_t>>& shapes = {});
+
+// What `inspect` finds, as JSON and as text.
+
+nlohmann::ordered_json network_json(const NetworkReport& report);
+std::string network_text(const NetworkReport& report);  // a line of facts, then the tables
 
 }  // namespace fcp

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/nn/runtime/network.h"
 
 namespace fcp {

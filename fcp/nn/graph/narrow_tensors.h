@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "fcp/nn/graph/onnx_types.h"
+#include "fcp/nn/graph/onnx_tensor.h"
 
 namespace fcp {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fcp/nn/graph/graph.h"
-#include "fcp/nn/graph/onnx_types.h"
+#include "fcp/nn/graph/onnx_tensor.h"
 
 namespace fcp {
 

@@ -4,7 +4,14 @@
 #include <string>
 
 #include "fcp/nn/graph/constant_tensor.h"
-#include "fcp/nn/graph/onnx_types.h"
+
+// The protobuf messages of ONNX, for what reads and writes them.
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include FCP_ONNX_HEADER
+#pragma GCC diagnostic pop
 
 namespace fcp {
 

@@ -13,7 +13,6 @@
 #include "fcp/nn/graph/cut.h"
 #include "fcp/nn/ops/op.h"
 #include "fcp/nn/runtime/network.h"
-#include "fcp/nn/runtime/zero_inputs.h"
 
 namespace fcp {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "fcp/nn/graph/constant_tensor.h"
-#include "fcp/nn/graph/onnx_types.h"
+#include "fcp/nn/graph/onnx_tensor.h"
 
 namespace fcp {
 

@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/nn/ops/factories.h"
-#include "fcp/nn/ops/open_ends.h"
 #include "fcp/nn/ops/shared.h"
 #include "fcp/nn/runtime/device_waits.h"
 

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/factories.h"
 #include "fcp/nn/ops/index.h"
 #include "fcp/nn/ops/shared.h"

@@ -21,7 +21,6 @@
 #include "fcp/base/error.h"
 #include "fcp/base/interrupt.h"
 #include "fcp/base/memory.h"
-#include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/factories.h"
 #include "fcp/nn/ops/shared.h"
 #include "fcp/nn/runtime/element_types.h"

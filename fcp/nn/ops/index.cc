@@ -1,7 +1,7 @@
 #include "fcp/nn/ops/index.h"
 
 #include "fcp/base/error.h"
-#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/shared.h"
 #include "fcp/nn/runtime/device_waits.h"
 
 namespace fcp {

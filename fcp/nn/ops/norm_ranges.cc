@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/nn/ops/normalization.h"
 #include "fcp/nn/ops/shared.h"
 

@@ -22,7 +22,6 @@
 #include "fcp/nn/kernels/cpu/gradient_of.h"
 #include "fcp/nn/kernels/cpu/row_functions.h"
 #include "fcp/nn/kernels/cpu/row_product.h"
-#include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/factories.h"
 #include "fcp/nn/ops/shared.h"
 

@@ -23,7 +23,7 @@ namespace fcp {
 using Tensors = std::vector<torch::Tensor>;
 
 // How an operator's outputs follow from those of its inputs that are not constants. This decides
-// how ranges go through it (bound_rules.h) and which of the hooks below it must override.
+// how ranges go through it (walk.h) and which of the hooks below it must override.
 enum class BoundRule {
   kNone,      // not known
   kShape,     // by the inputs' shapes alone

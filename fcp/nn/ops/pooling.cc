@@ -16,12 +16,11 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/nn/kernels/cpu/channel_sums.h"
+#include "fcp/nn/kernels/cpu/channel_scale.h"
 #include "fcp/nn/kernels/cpu/channel_windows.h"
 #include "fcp/nn/kernels/cpu/gradient_of.h"
 #include "fcp/nn/kernels/cpu/own_conv.h"
 #include "fcp/nn/kernels/cpu/row_product.h"
-#include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/factories.h"
 #include "fcp/nn/ops/index.h"
 #include "fcp/nn/ops/shared.h"

@@ -14,9 +14,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/nn/kernels/cpu/quantized_bytes.h"
-#include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/factories.h"
-#include "fcp/nn/ops/open_ends.h"
 #include "fcp/nn/ops/shared.h"
 #include "fcp/nn/ops/types.h"
 #include "fcp/nn/runtime/device_waits.h"

@@ -26,11 +26,9 @@
 
 #include "fcp/base/error.h"
 #include "fcp/nn/kernels/cpu/gradient_of.h"
-#include "fcp/nn/kernels/cpu/packed_cache.h"
-#include "fcp/nn/kernels/cpu/packed_matrix.h"
+#include "fcp/nn/kernels/cpu/packed_product.h"
 #include "fcp/nn/kernels/cpu/recurrent_rows.h"
 #include "fcp/nn/ops/cells.h"
-#include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/factories.h"
 #include "fcp/nn/ops/shared.h"
 

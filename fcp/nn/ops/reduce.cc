@@ -2,16 +2,17 @@
 // ReduceMin; norms.cc has those that bend. The axes are an attribute in older operator sets and an
 // input later (ReduceSum from 13, the others from 18). Cost: linear in the input.
 // Reference: ONNX operator specification. Tested by tests/nn/ops/pooling_test.cc.
+#include "fcp/nn/ops/reduce.h"
+
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
 #include "fcp/nn/kernels/cpu/row_product.h"
-#include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/factories.h"
-#include "fcp/nn/ops/reductions.h"
 #include "fcp/nn/ops/shared.h"
 
 namespace fcp {
@@ -112,6 +113,36 @@ OpPointer make_reduce_max(OpArguments& arguments) {
 
 OpPointer make_reduce_min(OpArguments& arguments) {
   return std::make_unique<Reduce>(arguments, Reduction::kMin);
+}
+
+ReducedAxes::ReducedAxes(OpArguments& arguments, int64_t inputs_since)
+    : node_(arguments.node()),
+      are_input_(arguments.opset() >= inputs_since),
+      keep_(arguments.integer("keepdims", 1) != 0) {
+  if (are_input_) {
+    arguments.expect_inputs(1, 2);
+    empty_means_none_ = arguments.integer("noop_with_empty_axes", 0) != 0;
+  } else {
+    arguments.expect_inputs(1, 1);
+    axes_ = arguments.integers("axes");
+  }
+}
+
+std::vector<int64_t> ReducedAxes::of(const Tensors& inputs) const {
+  const torch::Tensor& x = inputs[0];
+  if (!x.defined()) fail(describe(node_), ": data is absent");
+  const bool given = are_input_ && inputs.size() > 1 && inputs[1].defined();
+  std::vector<int64_t> axes = given ? to_integers(inputs[1], node_, "axes") : axes_;
+  if (axes.empty()) {
+    if (empty_means_none_) return {};
+    axes.resize(static_cast<size_t>(x.dim()));
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  for (int64_t& axis : axes) axis = normalize_axis(axis, x.dim(), node_);
+  std::sort(axes.begin(), axes.end());
+  const auto twice = std::adjacent_find(axes.begin(), axes.end());
+  if (twice != axes.end()) fail(describe(node_), ": axis ", *twice, " is named twice");
+  return axes;
 }
 
 }  // namespace fcp

@@ -1,11 +1,17 @@
 // Pieces that many operators share: an Op out of a function, and checks with clear messages.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <torch/types.h>
+
+#include "fcp/base/special_numbers.h"
+#include "fcp/nn/graph/graph.h"
+#include "fcp/nn/ops/curve.h"
 #include "fcp/nn/ops/op.h"
 
 namespace fcp {
@@ -83,5 +89,41 @@ int64_t normalize_axis(int64_t axis, int64_t rank, const Node& node);
 // the product exceeds kMaxElements, so that a small file cannot ask for gigabytes.
 constexpr int64_t kMaxElements = int64_t{1} << 28;
 int64_t checked_elements(const std::vector<int64_t>& shape, const Node& node);
+
+// Ends of ranges that are not numbers, as ∞ − ∞ and 0 · ∞ leave them behind, say nothing: the range
+// is open there. For operators that would otherwise make a number of them.
+
+inline Range open_ends(const Range& range) {
+  if (!range.lower.is_floating_point() || range.lower.is_same(range.upper)) return range;
+  return {range.lower.masked_fill(range.lower.isnan(), -kInfinity),
+          range.upper.masked_fill(range.upper.isnan(), kInfinity)};
+}
+
+// Checks of a node's input tensors before libtorch sees them, so that a malformed file gives one
+// line that names the node, what was found and what was expected. `what` names the input.
+
+std::string shape_text(torch::IntArrayRef shape);  // "[2, 3]"
+
+// The input is there, and its rank is in [least, most].
+void expect_rank(const torch::Tensor& tensor, int64_t least, int64_t most, const Node& node,
+                 const char* what);
+
+// The input is there and holds floating-point numbers.
+void expect_floating(const torch::Tensor& tensor, const Node& node, const char* what);
+
+// The input is of the same type as `data`.
+void expect_type_of(const torch::Tensor& data, const torch::Tensor& tensor, const Node& node,
+                    const char* what);
+
+// The input is one-dimensional with `size` numbers.
+void expect_vector(const torch::Tensor& tensor, int64_t size, const Node& node, const char* what);
+
+// The input can be broadcast to `shape` without changing it.
+void expect_broadcast(const torch::Tensor& tensor, torch::IntArrayRef shape, const Node& node,
+                      const char* what);
+
+// checked_elements for one sample. The first dimension of a batch is the caller's choice and may
+// be large; what a file can blow up is the rest.
+void check_sample(std::vector<int64_t> shape, const Node& node);
 
 }  // namespace fcp

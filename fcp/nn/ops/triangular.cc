@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/factories.h"
 #include "fcp/nn/ops/shared.h"
 

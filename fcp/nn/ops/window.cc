@@ -6,7 +6,6 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/shared.h"
 
 namespace fcp {

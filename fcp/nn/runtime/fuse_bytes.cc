@@ -11,7 +11,6 @@
 
 #include "fcp/nn/ops/byte_product.h"
 #include "fcp/nn/runtime/fuse.h"
-#include "fcp/nn/runtime/fuse_chain.h"
 
 namespace fcp {
 namespace {

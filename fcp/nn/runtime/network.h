@@ -8,6 +8,7 @@
 // Under torch::NoGradGuard tensors are freed as soon as their last reader is done.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -89,5 +90,15 @@ class Network {
   int64_t opset_ = 0;
   std::map<std::string, int64_t> domains_;
 };
+
+// Inputs of zeros, for what can be told of a network by running it: shapes, and where rows go.
+// Tested by tests/nn/graph/select_first_test.cc and tests/bounds/moved_rows_test.cc.
+
+// So many rows of zeros for each input; empty where the file fixes another number of rows, or does
+// not tell all other dimensions.
+Tensors zero_inputs(const Graph& graph, int64_t rows);
+
+// The tensors of these names for those inputs; empty likewise.
+Tensors values_at_zero(const Graph& graph, const std::vector<std::string>& names, int64_t rows);
 
 }  // namespace fcp

@@ -7,7 +7,7 @@
 
 #include <ATen/Parallel.h>
 
-#include "fcp/base/blas_threads.h"
+#include "fcp/base/parallel.h"
 
 namespace fcp {
 

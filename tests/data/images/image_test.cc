@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/random.h"
-#include "fcp/data/images/folder.h"
+#include "fcp/data/images/image_list.h"
 
 #include "tests/support/files.h"
 

@@ -8,8 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fcp/data/images/scene_canvas.h"
-#include "fcp/data/images/segmentation_target.h"
+#include "fcp/data/images/segmentation.h"
 
 #include "tests/support/files.h"
 

@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
 #include "fcp/base/random.h"
-#include "fcp/evaluate/measures/level_result.h"
+#include "fcp/base/special_numbers.h"
+#include "fcp/evaluate/measures/evaluation_report.h"
 #include "fcp/interval.h"
 
 #include "tests/reference/conformal_reference.h"

@@ -1,5 +1,3 @@
-#include "fcp/evaluate/measures/length.h"
-
 #include <algorithm>
 #include <cmath>
 
@@ -8,6 +6,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
+#include "fcp/evaluate/measures/interval_evaluation.h"
 
 #include "tests/reference/conformal_reference.h"
 

@@ -1,5 +1,3 @@
-#include "fcp/evaluate/measures/paired.h"
-
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -8,6 +6,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
+#include "fcp/evaluate/measures/interval_evaluation.h"
 
 namespace fcp {
 namespace {

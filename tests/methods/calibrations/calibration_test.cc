@@ -8,7 +8,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/base/random.h"
-#include "fcp/conformal/rank.h"
+#include "fcp/conformal/quantile.h"
 #include "fcp/methods/calibrations/density_ratio.h"
 #include "fcp/methods/calibrations/grouped.h"
 #include "fcp/methods/calibrations/weighted.h"

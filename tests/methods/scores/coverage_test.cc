@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include "fcp/conformal/quantile.h"
-#include "fcp/conformal/rank.h"
 #include "fcp/methods/method.h"
 
 #include "tests/methods/scores/heads.h"

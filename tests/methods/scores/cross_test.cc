@@ -8,8 +8,8 @@
 
 #include "fcp/base/random.h"
 #include "fcp/conformal/cross_guarantee.h"
-#include "fcp/conformal/rank.h"
-#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/conformal/quantile.h"
+#include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/runtime/network.h"
 
 namespace fcp {

@@ -16,7 +16,7 @@
 
 #include "fcp/base/random.h"
 #include "fcp/methods/method.h"
-#include "fcp/methods/scores/head_outputs.h"
+#include "fcp/methods/scores/outputs.h"
 #include "fcp/nn/runtime/network.h"
 
 #include "tests/nn/graphs.h"

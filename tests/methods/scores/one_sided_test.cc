@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "fcp/base/error.h"
-#include "fcp/conformal/rank.h"
-#include "fcp/evaluate/measures/beta.h"
+#include "fcp/conformal/quantile.h"
+#include "fcp/evaluate/measures/coverage_law.h"
 #include "fcp/methods/scores/score_table.h"
 
 #include "tests/methods/scores/heads.h"

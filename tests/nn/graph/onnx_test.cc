@@ -13,7 +13,7 @@
 
 #include "fcp/base/error.h"
 #include "fcp/nn/graph/onnx_reader.h"
-#include "fcp/nn/graph/onnx_types.h"
+#include "fcp/nn/graph/onnx_tensor.h"
 #include "fcp/nn/graph/onnx_writer.h"
 #include "fcp/nn/runtime/network.h"
 

@@ -13,7 +13,7 @@
 #include <torch/types.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/nn/ops/op.h"
 
 namespace fcp {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 
 #include "tests/nn/ops/op_testing.h"
 

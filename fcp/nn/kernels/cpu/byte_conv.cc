@@ -6,7 +6,7 @@
 #include <ATen/Parallel.h>
 #include <torch/utils.h>
 
-#include "fcp/base/lane_functions.h"
+#include "fcp/base/lanes.h"
 #include "fcp/base/parallel.h"
 #include "fcp/nn/kernels/cpu/window_bands.h"
 #include "fcp/nn/kernels/cpu/window_tile.h"

@@ -8,7 +8,7 @@
 // padding with weights, which are left out: the same numbers in both layouts where the weights are
 // finite. Rule: x of four axes, float32, CPU, no dilation, padding not negative (is_depthwise,
 // has_planes). Cost: two operations per weight and place. Tested by
-// tests/nn/kernels/cpu/channel_windows_test.cc.
+// tests/nn/kernels/cpu/own_conv_test.cc.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@
 #include "fcp/base/lanes.h"
 #include "fcp/nn/kernels/cpu/epilogue.h"
 #include "fcp/nn/kernels/cpu/own_conv.h"
-#include "fcp/nn/kernels/cpu/packed_cache.h"
+#include "fcp/nn/kernels/cpu/packed_product.h"
 
 namespace fcp {
 

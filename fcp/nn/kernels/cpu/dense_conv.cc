@@ -8,8 +8,8 @@
 #include <torch/utils.h>
 
 #include "fcp/base/parallel.h"
-#include "fcp/nn/kernels/cpu/epilogue_lanes.h"
-#include "fcp/nn/kernels/cpu/packed_matrix.h"
+#include "fcp/nn/kernels/cpu/epilogue.h"
+#include "fcp/nn/kernels/cpu/packed_product.h"
 #include "fcp/nn/kernels/cpu/window_bands.h"
 #include "fcp/nn/kernels/cpu/window_tile.h"
 

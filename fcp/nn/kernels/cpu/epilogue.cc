@@ -6,7 +6,6 @@
 #include <torch/utils.h>
 
 #include "fcp/base/parallel.h"
-#include "fcp/nn/kernels/cpu/epilogue_lanes.h"
 
 namespace fcp {
 namespace {

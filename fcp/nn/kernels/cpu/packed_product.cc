@@ -1,7 +1,10 @@
 #include "fcp/nn/kernels/cpu/packed_product.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
+
+#include <torch/utils.h>
 
 #include "fcp/nn/kernels/cpu/product_tile.h"
 
@@ -198,5 +201,149 @@ template void multiply_panels(const MatrixView<const float>&, const PackedPanels
                               const MatrixView<float>&, const ProductEpilogue<float>&);
 template void multiply_panels(const MatrixView<const double>&, const PackedPanels<double>&,
                               const MatrixView<double>&, const ProductEpilogue<double>&);
+
+namespace {
+
+// The numbers of a vector and the vectors of a panel for the processor at hand.
+struct PanelShape {
+  size_t step, parts;
+};
+
+template <typename Number>
+PanelShape panel_shape() {
+  const int width = simd_width();
+  const size_t step = static_cast<size_t>(width) / 8 / sizeof(Number);
+  return {step, width == 512 ? size_t{4} : size_t{2}};
+}
+
+// A panel `wide` numbers wide: row by row, or column by column where those lie side by side.
+template <typename Number>
+void copy_rows(const MatrixView<const Number>& from, size_t wide, Number* to) {
+  for (size_t k = 0; k < from.rows; ++k, to += wide) {
+    const Number* row = from.at + static_cast<ptrdiff_t>(k) * from.row_step;
+    if (from.column_step == 1) {
+      std::copy_n(row, from.columns, to);
+      continue;
+    }
+    for (size_t j = 0; j < from.columns; ++j) {
+      to[j] = row[static_cast<ptrdiff_t>(j) * from.column_step];
+    }
+  }
+}
+
+template <typename Number>
+void copy_columns(const MatrixView<const Number>& from, size_t wide, Number* to) {
+  for (size_t j = 0; j < from.columns; ++j) {
+    const Number* column = from.at + static_cast<ptrdiff_t>(j) * from.column_step;
+    for (size_t k = 0; k < from.rows; ++k) to[k * wide + j] = column[k];
+  }
+}
+
+}  // namespace
+
+template <typename Number>
+void PackedPanels<Number>::pack(const MatrixView<const Number>& b) {
+  const PanelShape shape = panel_shape<Number>();
+  inputs_ = b.rows;
+  outputs_ = b.columns;
+  numbers_.resize(inputs_ * ((outputs_ + shape.step - 1) / shape.step * shape.step));
+  for (size_t first = 0; first < outputs_;) {
+    const size_t wide = panel_parts(outputs_ - first, shape.step, shape.parts) * shape.step;
+    const size_t columns = std::min(wide, outputs_ - first);
+    Number* to = numbers_.data() + first * inputs_;
+    const MatrixView<const Number> part = {b.at + static_cast<ptrdiff_t>(first) * b.column_step,
+                                           inputs_, columns, b.row_step, b.column_step};
+    if (columns < wide) std::fill(to, to + inputs_ * wide, Number{0});
+    if (b.row_step == 1 && b.column_step != 1) {
+      copy_columns(part, wide, to);
+    } else {
+      copy_rows(part, wide, to);
+    }
+    first += wide;
+  }
+}
+
+template class PackedPanels<float>;
+template class PackedPanels<double>;
+template class PackedPanels<int32_t>;
+
+namespace {
+
+// b [K, M] with any strides.
+template <typename Number>
+MatrixView<const Number> matrix_view(const torch::Tensor& b) {
+  return {b.data_ptr<Number>(), static_cast<size_t>(b.size(0)), static_cast<size_t>(b.size(1)),
+          b.stride(0), b.stride(1)};
+}
+
+// The matrix made of some tensor; of filters also whether they are finite.
+template <typename MatrixOf>
+std::shared_ptr<PackedMatrix> packed_from(const torch::Tensor& source, MatrixOf matrix) {
+  std::shared_ptr<PackedMatrix> packed = pack_matrix(matrix(source));
+  packed->finite = source.dim() == 4 && source.isfinite().all().template item<bool>();
+  return packed;
+}
+
+}  // namespace
+
+std::shared_ptr<PackedMatrix> pack_matrix(const torch::Tensor& b) {
+  auto matrix = std::make_shared<PackedMatrix>();
+  matrix->type = b.scalar_type();
+  if (matrix->type == torch::kFloat)
+    matrix->floats.pack(matrix_view<float>(b));
+  else
+    matrix->doubles.pack(matrix_view<double>(b));
+  return matrix;
+}
+
+KnownTensor::KnownTensor(const torch::Tensor& tensor)
+    : tensor_(tensor), version_(static_cast<uint32_t>(tensor._version())) {}
+
+bool KnownTensor::is(const torch::Tensor& tensor) const {
+  return tensor_.defined() && tensor_.data_ptr() == tensor.data_ptr() &&
+         tensor_.sizes() == tensor.sizes() && tensor_.strides() == tensor.strides() &&
+         tensor_.scalar_type() == tensor.scalar_type() && version_ == tensor._version();
+}
+
+std::shared_ptr<const PackedMatrix> PackedCache::find(const torch::Tensor& source,
+                                                      MatrixOf matrix) {
+  constexpr int64_t kMostKept = 1 << 23;  // numbers: copies of small weights only
+  constexpr size_t kMostEntries = 3;
+  if (source.numel() > kMostKept) return packed_from(source, matrix);
+  const std::lock_guard lock(mutex_);
+  int64_t kept = source.numel();
+  for (const Entry& entry : entries_) {
+    if (entry.source.is(source)) return entry.packed;
+    kept += entry.numbers;
+  }
+  while (!entries_.empty() && (kept > kMostKept || entries_.size() >= kMostEntries)) {
+    kept -= entries_.front().numbers;
+    entries_.erase(entries_.begin());
+  }
+  entries_.push_back({KnownTensor(source), source.numel(), packed_from(source, matrix)});
+  return entries_.back().packed;
+}
+
+std::shared_ptr<const PackedMatrix> PackedCache::packed(const torch::Tensor& matrix) {
+  return find(matrix, [](const torch::Tensor& source) { return source; });
+}
+
+std::shared_ptr<const PackedMatrix> PackedCache::packed_filters(const torch::Tensor& filters) {
+  return find(filters, [](const torch::Tensor& source) {
+    return source.permute({2, 3, 1, 0}).reshape({-1, source.size(0)});
+  });
+}
+
+SignedParts SignedCache::parts(const torch::Tensor& weight) {
+  constexpr int64_t kMostKept = 1 << 20;
+  const auto made = [&] { return SignedParts{weight.clamp_min(0), weight.clamp_max(0)}; };
+  if (weight.numel() > kMostKept) return made();
+  const std::lock_guard lock(mutex_);
+  if (!source_.is(weight)) {
+    parts_ = made();
+    source_ = KnownTensor(weight);
+  }
+  return parts_;
+}
 
 }  // namespace fcp

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "fcp/base/lanes.h"
-#include "fcp/nn/kernels/cpu/epilogue_lanes.h"
+#include "fcp/nn/kernels/cpu/epilogue.h"
 #include "fcp/nn/kernels/cpu/packed_product.h"
 
 namespace fcp {

@@ -5,7 +5,7 @@
 #include <ATen/Parallel.h>
 #include <torch/utils.h>
 
-#include "fcp/base/lane_functions.h"
+#include "fcp/base/lanes.h"
 #include "fcp/base/parallel.h"
 
 namespace fcp {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fcp/base/lane_functions.h"
+#include "fcp/base/lanes.h"
 #include "fcp/base/parallel.h"
 
 namespace fcp {

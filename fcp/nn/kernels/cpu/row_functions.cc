@@ -8,7 +8,7 @@
 #include <ATen/Parallel.h>
 #include <torch/utils.h>
 
-#include "fcp/base/lane_functions.h"
+#include "fcp/base/lanes.h"
 #include "fcp/base/parallel.h"
 #include "fcp/nn/kernels/cpu/gradient_of.h"
 #include "fcp/nn/kernels/cpu/row_product.h"

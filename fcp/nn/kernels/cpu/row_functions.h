@@ -1,5 +1,5 @@
 // erf, softmax and layer normalisation of float32 numbers on the CPU, in one pass over each row and
-// vectors of the processor's width (fcp/base/lane_functions.h):
+// vectors of the processor's width (fcp/base/lanes.h):
 //
 //   erf_of         y_i = erf(x_i)
 //   softmax_rows   y_i = exp(x_i − max x) / Σ_j exp(x_j − max x)

@@ -22,7 +22,7 @@
 #include <torch/types.h>
 
 #include "fcp/nn/kernels/cpu/epilogue.h"
-#include "fcp/nn/kernels/cpu/packed_cache.h"
+#include "fcp/nn/kernels/cpu/packed_product.h"
 
 namespace fcp {
 
@@ -48,5 +48,15 @@ torch::Tensor sum_along(const torch::Tensor& x, const std::vector<int64_t>& axes
 
 // Σ_d a_snd b_nd of a [S, N, D] and b [N, D] → [S, N].
 torch::Tensor row_dots(const torch::Tensor& a, const torch::Tensor& b);
+
+// The product of two stacks of matrices, as attention takes it: each by packed_product.h, so that
+// its bits do not depend on the matrices beside it. Views such as a transposed stack are read where
+// they lie. On the CPU, in float and double; elsewhere it is libtorch's, and so are its gradients.
+// Cost: 2 N K M operations per matrix, and K M to pack each right factor.
+// Tested by tests/nn/kernels/cpu/packed_product_test.cc.
+
+// a [..., N, K] · b [..., K, M] → [..., N, M], of two axes or more each; the axes in front
+// broadcast.
+torch::Tensor stack_product(const torch::Tensor& a, const torch::Tensor& b);
 
 }  // namespace fcp

@@ -6,7 +6,7 @@
 #include <torch/utils.h>
 
 #include "fcp/base/parallel.h"
-#include "fcp/nn/kernels/relu_mlp/backward_reader.h"
+#include "fcp/nn/kernels/relu_mlp/relu_head.h"
 
 namespace fcp {
 namespace {

@@ -8,7 +8,7 @@
 #include <ATen/Parallel.h>
 
 #include "fcp/base/error.h"
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 
 namespace fcp {
 namespace {

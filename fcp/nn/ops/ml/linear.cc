@@ -8,10 +8,9 @@
 
 #include "fcp/base/error.h"
 #include "fcp/nn/kernels/cpu/row_product.h"
-#include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/factories.h"
-#include "fcp/nn/ops/ml/read_forest.h"
 #include "fcp/nn/ops/ml/transforms.h"
+#include "fcp/nn/ops/ml/trees.h"
 #include "fcp/nn/ops/shared.h"
 
 namespace fcp {

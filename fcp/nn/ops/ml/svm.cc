@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "fcp/base/error.h"
-#include "fcp/nn/ops/checks.h"
 #include "fcp/nn/ops/factories.h"
-#include "fcp/nn/ops/ml/read_forest.h"
 #include "fcp/nn/ops/ml/transforms.h"
+#include "fcp/nn/ops/ml/trees.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "fcp/base/error.h"
-#include "fcp/nn/ops/checks.h"
+#include "fcp/nn/ops/shared.h"
 
 namespace fcp {
 

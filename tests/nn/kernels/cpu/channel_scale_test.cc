@@ -8,7 +8,6 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/nn/kernels/cpu/channel_sums.h"
 #include "fcp/nn/kernels/cpu/epilogue.h"
 #include "fcp/nn/kernels/cpu/row_product.h"
 #include "fcp/nn/runtime/network.h"

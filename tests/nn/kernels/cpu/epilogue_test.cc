@@ -9,7 +9,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 
 namespace fcp {
 namespace {

@@ -6,7 +6,7 @@
 #include <torch/cuda.h>
 #include <torch/types.h>
 
-#include "fcp/base/infinity.h"
+#include "fcp/base/special_numbers.h"
 #include "fcp/nn/kernels/cuda/conv_back_cuda.h"
 #include "fcp/nn/kernels/cuda/cuda_kernels.h"
 #include "fcp/nn/kernels/cuda/free_lines_cuda.h"

@@ -1,4 +1,5 @@
 // Pointwise and depthwise convolutions by our own loops against libtorch's in double precision.
+
 #include "fcp/nn/kernels/cpu/own_conv.h"
 
 #include <cmath>
@@ -7,11 +8,13 @@
 #include <tuple>
 #include <vector>
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "fcp/nn/kernels/cpu/channel_windows.h"
 #include "fcp/nn/runtime/network.h"
 
 #include "tests/nn/graphs.h"
@@ -124,6 +127,117 @@ TEST(LargestInWindows, HasTheBitsOfLibtorchs) {
 TEST(DepthwiseConv, AFilterWiderThanItsPlane) {
   torch::manual_seed(3);
   expect_conv(torch::randn({2, 2, 1, 1}), torch::randn({2, 1, 5, 5}), {}, 2, {2, 2}, {2, 2, 2, 2});
+}
+
+}  // namespace
+
+// Windows over images whose channels lie side by side: to the last bit our own loops for the other
+// layout.
+
+namespace {
+
+constexpr auto kWindowsLast = at::MemoryFormat::ChannelsLast;
+
+bool same_numbers(const torch::Tensor& a, const torch::Tensor& b) {
+  return torch::allclose(a, b, 0, 0, /*equal_nan=*/true);
+}
+
+struct WindowCase {
+  int64_t channels, kernel, stride, height, width;
+  std::vector<int64_t> pads;  // top, left, bottom, right
+};
+
+std::vector<WindowCase> window_cases() {
+  std::vector<WindowCase> cases;
+  for (const int64_t channels : {1, 2, 8, 16, 23, 40, 72, 150}) {
+    for (const int64_t kernel : {1, 3, 5}) {
+      for (const int64_t stride : {1, 2, 3}) {
+        const int64_t pad = kernel / 2;
+        cases.push_back({channels, kernel, stride, 11, 14, {pad, 0, pad, pad}});
+      }
+    }
+  }
+  cases.push_back({24, 5, 1, 2, 3, {2, 2, 2, 2}});  // no window lies within the image
+  cases.push_back({24, 3, 1, 4, 40, {0, 0, 0, 0}});
+  cases.push_back({16, 3, 4, 5, 7, {3, 4, 2, 4}});  // some lie wholly in the padding
+  return cases;
+}
+
+ConvPlan plan_of(const WindowCase& each) {
+  const int64_t k = each.kernel, s = each.stride;
+  const std::vector<int64_t>& p = each.pads;
+  return {{s, s},
+          {1, 1},
+          {p[0], p[1]},
+          {p[2], p[3]},
+          {(each.height + p[0] + p[2] - k) / s + 1, (each.width + p[1] + p[3] - k) / s + 1},
+          each.channels};
+}
+
+TEST(ChannelWindows, HaveTheBitsOfPlanes) {
+  torch::manual_seed(2);
+  for (const WindowCase& each : window_cases()) {
+    torch::Tensor x = torch::randn({2, each.channels, each.height, each.width});
+    x[1][each.channels - 1][1][1] = NAN;
+    const torch::Tensor w = torch::randn({each.channels, 1, each.kernel, each.kernel});
+    const torch::Tensor bias = torch::randn({each.channels});
+    const ConvPlan plan = plan_of(each);
+    ChannelFilters filters;
+    const ChannelWeights& weights = *filters.packed(w);
+    EXPECT_TRUE(weights.finite);
+    const torch::Tensor lying = x.contiguous(kWindowsLast),
+                        planes = depthwise_conv(x, w, bias, plan);
+    const torch::Tensor found = depthwise_channels(lying, w, bias, plan, weights);
+    EXPECT_TRUE(same_numbers(found, planes))
+        << each.channels << " " << each.kernel << " " << each.stride;
+    EXPECT_TRUE(
+        same_numbers(depthwise_channels(x, w, {}, plan, weights), depthwise_conv(x, w, {}, plan)));
+    Epilogue epilogue;
+    epilogue.activation = {ActivationKind::kHardSwish};
+    epilogue.added = torch::randn({2, each.channels, plan.places[0], plan.places[1]});
+    EXPECT_TRUE(same_numbers(depthwise_channels(lying, w, bias, plan, weights, epilogue),
+                             activated(planes + epilogue.added, epilogue.activation)));
+    EXPECT_TRUE(same_numbers(largest_in_channel_windows(lying, {each.kernel, each.kernel}, plan),
+                             largest_in_windows(x, {each.kernel, each.kernel}, plan)));
+    const int before = at::get_num_threads();
+    at::set_num_threads(2);
+    EXPECT_TRUE(same_numbers(depthwise_channels(lying, w, bias, plan, weights), found));
+    at::set_num_threads(before);
+  }
+}
+
+TEST(ChannelWindows, SayWhichWeightsAreNotFinite) {
+  torch::Tensor w = torch::randn({3, 1, 2, 2});
+  w[1][0][1][0] = -std::numeric_limits<float>::infinity();
+  ChannelFilters filters;
+  EXPECT_FALSE(filters.packed(w)->finite);
+  w = torch::randn({3, 1, 2, 2});
+  EXPECT_TRUE(filters.packed(w)->finite);
+}
+
+// Between convolutions, so that it meets both layouts; the mean in double precision is the truth.
+TEST(ChannelWindows, AveragePoolGivesOneAnswerInBothLayouts) {
+  torch::manual_seed(3);
+  Graph graph;
+  graph.inputs = {make_info("x", {kDynamic, 6, 9, 8})};
+  graph.outputs = {make_info("y")};
+  graph.initializers["w"] = torch::randn({20, 6, 1, 1});
+  graph.nodes = {make_node("Conv", {"x", "w"}, {"c"}),
+                 make_node("AveragePool", {"c"}, {"y"},
+                           {{"kernel_shape", std::vector<int64_t>{3, 2}},
+                            {"strides", std::vector<int64_t>{2, 1}}})};
+  const Network network(graph);
+  const torch::Tensor x = torch::randn({3, 6, 9, 8}), y = network.forward(x);
+  const auto nothing = [](const Step&, const Tensors&, const Tensors&) {};
+  EXPECT_TRUE(torch::equal(network.run({x}, nothing)[0], y));
+  EXPECT_TRUE(torch::equal(network.forward(x.narrow(0, 2, 1)), y.narrow(0, 2, 1)));
+  const torch::Tensor exact = torch::avg_pool2d(
+      torch::convolution(x.to(torch::kDouble), graph.initializers["w"].tensor().to(torch::kDouble),
+                         {}, {1, 1}, {0, 0}, {1, 1}, false, {0, 0}, 1),
+      {3, 2}, {2, 1});
+  EXPECT_TRUE(torch::allclose(y.to(torch::kDouble), exact, 1e-5, 1e-5));
+  torch::Tensor in = x.clone().requires_grad_();
+  EXPECT_TRUE(torch::equal(network.forward(in).detach(), y));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <torch/utils.h>
 
 #include "fcp/nn/kernels/cpu/epilogue.h"
-#include "fcp/nn/kernels/cpu/stack_product.h"
+#include "fcp/nn/kernels/cpu/row_product.h"
 
 namespace fcp {
 namespace {

@@ -9,9 +9,9 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "fcp/base/blas_threads.h"
 #include "fcp/base/error.h"
 #include "fcp/base/memory.h"
+#include "fcp/base/parallel.h"
 #include "fcp/nn/runtime/batch_free.h"
 #include "fcp/nn/runtime/network.h"
 

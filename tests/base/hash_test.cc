@@ -1,0 +1,32 @@
+#include "fcp/base/hash.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace fcp {
+namespace {
+
+TEST(Sha256, MatchesThePublishedExamples) {  // FIPS 180-4, examples of the NIST
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(sha256_hex(std::string(1000000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(Sha256, DoesNotDependOnHowTheBytesArrive) {
+  std::string bytes;
+  for (int i = 0; i < 300; ++i) bytes += static_cast<char>(i * 7);
+  for (size_t size = 1; size < 200; size += 13) {
+    Sha256 hash;
+    for (size_t at = 0; at < bytes.size(); at += size) {
+      hash.add(std::string_view(bytes).substr(at, size));
+    }
+    EXPECT_EQ(hash.hex(), sha256_hex(bytes)) << size;
+  }
+}
+
+}  // namespace
+}  // namespace fcp

@@ -6,12 +6,13 @@
 #
 #   scripts/try-packages.sh [BUILD]        build/release; its packages are made anew
 #
-# FCP_MIRROR is the mirror (http://deb.debian.org/debian), FCP_ROOT a root of an earlier run, or the
+# FCP_MIRROR is the mirror (that of this machine's apt), FCP_ROOT a root of an earlier run, or the
 # place where this one is made and left.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/release}
-mirror=${FCP_MIRROR:-http://deb.debian.org/debian}
+mirror=${FCP_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' |
+  grep -v security | head -n 1)}
 for needed in debootstrap cpack; do
   command -v "$needed" >/dev/null || { echo "try-packages: there is no $needed here" >&2; exit 77; }
 done

@@ -195,9 +195,10 @@ TEST(FuseBytes, LeavesOthersAlone) {
   graph.outputs = {make_info("y", {kDynamic, 4}), make_info("z", {kDynamic, 4})};
   const std::string x = in_steps(graph, "x", 0.1f, torch::kByte);
   graph.initializers["w_zero"] = torch::full({}, 3, torch::kByte);
-  graph.initializers["w_q"] = torch::randint(0, 256, {4, 4}).to(torch::kByte);
+  torch::Tensor weights = torch::randint(0, 256, {4, 4}).to(torch::kByte);
+  weights[0][0] = 255;
+  graph.initializers["w_q"] = weights;
   graph.initializers["w_scale"] = torch::full({}, 0.1f);
-  graph.initializers["w_q"][0][0] = 255;
   graph.nodes.push_back(make_node("DequantizeLinear", {"w_q", "w_scale", "w_zero"}, {"w"}));
   graph.nodes.push_back(make_node("MatMul", {x, "w"}, {"y"}));
   const std::string v = constant_steps(graph, "v", torch::randint(-9, 9, {4, 4}).to(torch::kChar),

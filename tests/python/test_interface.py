@@ -616,7 +616,7 @@ class Words(Case):
                 self.assertEqual(found.failed, 0)
 
     def test_stub_names_what_there_is(self):
-        stub = ast.parse(pathlib.Path(_fcp.__file__).with_name("_fcp.pyi").read_text())
+        stub = ast.parse(pathlib.Path(fcp.__file__).with_name("_fcp.pyi").read_text())
         self.assertEqual(public(vars(_fcp)), stubbed(stub.body))
         for node in stub.body:
             if isinstance(node, ast.ClassDef) and node.name in ("Network", "Predictor"):

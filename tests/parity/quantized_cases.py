@@ -1,5 +1,5 @@
-"""Random small networks in the form of quantised files: QuantizeLinear and DequantizeLinear around
-every Conv, Gemm and MatMul, and the steps of the last one as the answer.
+"""Random small networks on images and lines, in the form of quantised files: QuantizeLinear and
+DequantizeLinear around every Conv, Gemm and MatMul, and the steps of the last one as the answer.
 
 Scales cover what the tensors of a case hold. Weights of int8 stay below 64 in size: without dot
 products of bytes ONNX Runtime adds pairs of larger ones in 16 bits, which do not hold them."""
@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-CASES = 60
+CASES = 100
 OPSETS = [helper.make_opsetid("", 17)]
 
 
@@ -21,9 +21,9 @@ class Network:
         self.nodes, self.constants, self.at = [], [], "x"
         self.kind = self.choose([np.uint8, np.int8])
         self.per_channel = self.choose([False, True])
-        shape = (3, self.whole(1, 9), self.whole(7, 15), self.whole(7, 15))
-        self.x = self.random.randn(*shape).astype(np.float32)
-        self.shape = shape[1:]
+        axes = self.whole(1, 2)
+        self.shape = (self.whole(1, 9), *(self.whole(7, 15) for _ in range(axes)))
+        self.x = self.random.randn(3, *self.shape).astype(np.float32)
 
     def whole(self, low, high):
         return int(self.random.randint(low, high + 1))
@@ -44,7 +44,7 @@ class Network:
     def graph(self, output):
         value = helper.make_tensor_value_info
         return helper.make_graph(self.nodes, self.name,
-                                 [value("x", TensorProto.FLOAT, self.x.shape)],
+                                 [value("x", TensorProto.FLOAT, ["n", *self.x.shape[1:]])],
                                  [value(output, TensorProto.FLOAT, None)], self.constants)
 
     def numbers(self):
@@ -109,7 +109,7 @@ class Network:
         kernel = [self.choose([1, 3, 5]) for _ in sides]
         strides = [self.whole(1, 2) for _ in sides]
         pads = [self.whole(0, k // 2) for k in kernel * 2]
-        sides = [(side + pads[i] + pads[i + 2] - kernel[i]) // strides[i] + 1
+        sides = [(side + pads[i] + pads[i + len(sides)] - kernel[i]) // strides[i] + 1
                  for i, side in enumerate(sides)]
         scale, w = self.weights((filters, channels, *kernel), 0)
         self.at = self.add("Conv", self.at, w, *self.bias(filters, scale), kernel_shape=kernel,
@@ -121,7 +121,8 @@ class Network:
     def pool(self):
         channels, *sides = self.shape
         strides = [self.whole(1, 2) for _ in sides]
-        self.at = self.add("MaxPool", self.at, kernel_shape=[2, 2], strides=strides)
+        self.at = self.add("MaxPool", self.at, kernel_shape=[2 for _ in sides],
+                           strides=strides)
         self.shape = (channels, *((side - 2) // stride + 1 for side, stride in zip(sides, strides)))
         self.quantize_again()
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes operators of domain com.microsoft, and of If, Loop and Scan, with ONNX Runtime's answers.
+"""Writes operators of domain com.microsoft, of If, Loop and Scan, and random quantised networks
+(quantized_cases.py), with ONNX Runtime's answers.
 
     make_contrib_cases.py FOLDER
 
@@ -19,6 +20,7 @@ except ImportError as missing:
     print(f"skipped: {missing}; the cases need numpy, onnx and onnxruntime")
     sys.exit(77)
 
+import quantized_cases
 import references
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -227,31 +229,35 @@ def loops():
             sign * np.abs(floats(4))]
 
 
+def write_case(folder, name, graph, arrays):
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17),
+                                                    helper.make_opsetid("com.microsoft", 1)])
+    model.ir_version = 8
+    given = [i.name for i in graph.input]
+    session = onnxruntime.InferenceSession(model.SerializeToString(),
+                                           providers=["CPUExecutionProvider"])
+    results = session.run(None, dict(zip(given, arrays)))
+    (folder / name).mkdir()
+    (folder / name / "model.onnx").write_bytes(model.SerializeToString())
+    for kind, found in (("input", arrays), ("output", results)):
+        for k, array in enumerate(found):
+            np.save(folder / name / f"{kind}_{k}.npy", array)
+    return {"name": name, "inputs": given, "outputs": [o.name for o in graph.output]}
+
+
 def write_all(folder):
-    index = []
-    for name, graph, arrays in (*operators(), *quantized_operators(), *loops(),
-                                *packed_products(), *quantized_lstms()):
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17),
-                                                        helper.make_opsetid("com.microsoft", 1)])
-        model.ir_version = 8
-        given = [i.name for i in graph.input]
-        session = onnxruntime.InferenceSession(model.SerializeToString(),
-                                               providers=["CPUExecutionProvider"])
-        results = session.run(None, dict(zip(given, arrays)))
-        (folder / name).mkdir()
-        (folder / name / "model.onnx").write_bytes(model.SerializeToString())
-        for kind, found in (("input", arrays), ("output", results)):
-            for k, array in enumerate(found):
-                np.save(folder / name / f"{kind}_{k}.npy", array)
-        index.append({"name": name, "inputs": given, "outputs": [o.name for o in graph.output]})
+    nodes = (*operators(), *quantized_operators(), *loops(), *packed_products(), *quantized_lstms())
+    index = {"nodes": [write_case(folder, *case) for case in nodes],
+             "quantized": [write_case(folder, *case) for case in quantized_cases.cases()]}
     (folder / "index.json").write_text(json.dumps(index, indent=1))
-    print(f"{len(index)} cases")
+    print(f"{len(index['nodes'])} cases, {len(index['quantized'])} quantised networks")
 
 
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: make_contrib_cases.py FOLDER")
-    references.make_once(pathlib.Path(sys.argv[1]), [HERE / "make_contrib_cases.py"],
+    references.make_once(pathlib.Path(sys.argv[1]),
+                         [HERE / "make_contrib_cases.py", HERE / "quantized_cases.py"],
                          onnxruntime.__version__ + onnx.__version__, write_all)
 
 

@@ -1,6 +1,9 @@
 // Models of scikit-learn, LightGBM and XGBoost, exported to ONNX, and operators of domain
-// com.microsoft give ONNX Runtime's answers (make_ml_cases.py, make_contrib_cases.py).
+// com.microsoft give ONNX Runtime's answers (make_ml_cases.py, make_contrib_cases.py), and so do
+// quantised networks but for one step.
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -66,8 +69,44 @@ TEST(ContribCases, AnswersAreThoseOfOnnxRuntime) {
   const std::string root = goldens_folder("contrib");
   const nlohmann::json index = read_index(root);
   if (index.is_null()) GTEST_SKIP() << "no cases in " << root << "; see make_contrib_cases.py";
-  ASSERT_GT(index.size(), 20u);
-  expect_cases(index, root);
+  ASSERT_GT(index["nodes"].size(), 20u);
+  expect_cases(index["nodes"], root);
+}
+
+// Random networks run in bytes alone; a number whose sum lies on the edge of two steps may fall on
+// either side.
+TEST(QuantizedNetworks, AnswersAreWithinOneStepOfOnnxRuntime) {
+  const torch::NoGradGuard no_gradients;
+  const std::string root = goldens_folder("contrib");
+  const nlohmann::json index = read_index(root);
+  if (index.is_null()) GTEST_SKIP() << "no cases in " << root << "; see make_contrib_cases.py";
+  ASSERT_GT(index["quantized"].size(), 50u);
+  int64_t off = 0, all = 0;
+  for (const auto& entry : index["quantized"]) {
+    const std::string name = entry["name"], folder = root + "/" + name;
+    SCOPED_TRACE(name);
+    const Network network(read_onnx(folder + "/model.onnx"));
+    std::vector<std::string> ran;
+    const auto note = [&](const Step& step, const Tensors&, const Tensors&) {
+      ran.push_back(step.node.op);
+    };
+    const torch::Tensor expected = read_tensor(folder + "/output_0.npy");
+    const torch::Tensor x = read_tensor(folder + "/input_0.npy");
+    const torch::Tensor found = network.run_fused({x}, note)[0];
+    ASSERT_EQ(found.sizes(), expected.sizes());
+    EXPECT_TRUE(found.is_contiguous());
+    EXPECT_TRUE(torch::equal(network.run({x.narrow(0, 1, 1)})[0], found.narrow(0, 1, 1)));
+    EXPECT_LE((found - expected).abs().max().item<float>(), 1);
+    EXPECT_GT(expected.max().item<float>() - expected.min().item<float>(), 100);
+    off += (found != expected).sum().item<int64_t>();
+    all += found.numel();
+    for (const char* op : {"Conv", "Gemm", "MatMul", "Relu", "Clip"}) {
+      EXPECT_EQ(std::count(ran.begin(), ran.end(), op), 0) << testing::PrintToString(ran);
+    }
+    EXPECT_EQ(std::count(ran.begin(), ran.end(), "QuantizeLinear"), 1)
+        << testing::PrintToString(ran);
+  }
+  EXPECT_LE(off, all / 1000) << "of " << all;
 }
 
 }  // namespace

@@ -136,7 +136,9 @@ class Conv : public Convolution, public ByteProduct {
     apply_auto_pad(window, attributes_.auto_pad, spatial_shape(x));
     const Task task = placed_task(x, filters.shape[0], window);
     if (task.plan.dilations[1] != 1) return {};
-    return in_shape(byte_conv(as_image(x), x_zero, filters, task.plan, end), task);
+    const torch::Tensor y = byte_conv(as_image(x), x_zero, filters, task.plan, end);
+    if (end.type == torch::kFloat) return in_shape(y, task);
+    return x.dim() == 3 ? y.squeeze(2) : y;  // bytes stay as they lie
   }
 
   // The transposed convolution of the coefficients. A bounded output far behind sees but a few

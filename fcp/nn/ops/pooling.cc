@@ -148,13 +148,9 @@ class MaxPool : public Pool {
     const torch::Tensor& x = inputs[0];
     const torch::ScalarType type = x.scalar_type();
     const bool quantised = type == torch::kByte || type == torch::kChar;
-    if (quantised && x.is_cpu() && x.dim() == 4 && x.numel() > 0 && !wants_indices_) {
-      const auto [window, positions] = placed(x);
-      if (!is_dilated(window)) {
-        const ConvPlan plan = {window.strides, window.dilations, window.begins,
-                               window.ends,    positions,        1};
-        return {largest_in_channel_windows(x, window.kernel, plan)};
-      }
+    if (quantised && x.is_cpu() && x.dim() <= 4 && x.numel() > 0 && !wants_indices_) {
+      auto [window, positions] = placed(x);
+      if (!is_dilated(window)) return {largest_bytes(x, window, positions)};
     }
     const Tensors plain = {quantised ? inputs[0].to(torch::kFloat) : inputs[0]};
     Tensors outputs = Pool::forward(plain);
@@ -206,6 +202,23 @@ class MaxPool : public Pool {
     view[0] = x.size(0);
     view[1] = x.size(1);
     return found + (torch::arange(x.size(0) * x.size(1), found.options()) * step).view(view);
+  }
+
+  // One spatial axis is an image of one row.
+  static torch::Tensor largest_bytes(const torch::Tensor& x, Window& window,
+                                     std::vector<int64_t>& positions) {
+    const bool line = x.dim() == 3;
+    if (line) {
+      for (auto* each : {&window.kernel, &window.strides, &window.dilations, &positions}) {
+        each->insert(each->begin(), 1);
+      }
+      for (auto* each : {&window.begins, &window.ends}) each->insert(each->begin(), 0);
+    }
+    const ConvPlan plan = {window.strides, window.dilations, window.begins,
+                           window.ends,    positions,        1};
+    const torch::Tensor y =
+        largest_in_channel_windows(line ? x.unsqueeze(2) : x, window.kernel, plan);
+    return line ? y.squeeze(2) : y;
   }
 
   static int64_t product(const std::vector<int64_t>& sizes, size_t first, size_t last) {

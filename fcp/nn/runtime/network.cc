@@ -38,9 +38,11 @@ torch::Tensor place(const torch::Tensor& tensor, torch::Device device) {
   return tensor.is_floating_point() ? tensor.to(device) : tensor;
 }
 
-// An image whose channels lie side by side, as everybody else has it.
+// An image whose channels lie side by side, of one axis or two, as everybody else has it.
 torch::Tensor in_order(const torch::Tensor& tensor) {
-  return tensor.defined() && channels_lie_last(tensor) ? tensor.contiguous() : tensor;
+  if (!tensor.defined()) return tensor;
+  const bool line = tensor.dim() == 3 && tensor.transpose(1, 2).is_contiguous();
+  return line || channels_lie_last(tensor) ? tensor.contiguous() : tensor;
 }
 
 // Marks in each step the slots that nothing reads after it; outputs and constants stay.

@@ -69,6 +69,7 @@ TEST(Pool, OneDimensionAgainstALoop) {
   int tried = 0;
   for (const int64_t size : {5, 8}) {
     const torch::Tensor x = random_tensor({2, 3, size});
+    const torch::Tensor bytes = (x * 60).clamp(-128, 127).to(torch::kChar);
     for (const int64_t kernel : {1, 2, 3}) {
       for (const int64_t stride : {1, 2, 3}) {
         for (const int64_t dilation : {1, 2}) {
@@ -82,8 +83,12 @@ TEST(Pool, OneDimensionAgainstALoop) {
                              << "size " << size << " kernel " << kernel << " stride " << stride
                              << " dilation " << dilation << " pads " << begin << " " << end
                              << " ceil " << p.ceil << " include " << p.include_pad);
-                if (flags < 2)
+                if (flags < 2) {
                   expect_close(run(pool_node("MaxPool", p), {x}), slow_pool1d(x, p, true));
+                  const torch::Tensor slow = slow_pool1d(bytes.to(torch::kDouble), p, true);
+                  EXPECT_TRUE(
+                      torch::equal(run(pool_node("MaxPool", p), {bytes}), slow.to(torch::kChar)));
+                }
                 expect_close(run(pool_node("AveragePool", p), {x}, 19), slow_pool1d(x, p, false));
                 ++tried;
               }

@@ -39,7 +39,7 @@ struct PaddedEnd {
 };
 
 // The kernel of window_tile.h for bytes.
-template <typename Floats, bool kDots, typename Result>
+template <typename Floats, ByteBranch kBranch, typename Result>
 struct ByteWindows {
   using In = uint8_t;
   using Weight = int32_t;
@@ -56,7 +56,7 @@ struct ByteWindows {
   };
   FCP_KERNEL static void load(const uint8_t* at, Inputs* x) {
     broadcast(at, &x->all);
-    if constexpr (!kDots) {
+    if constexpr (kBranch != ByteBranch::kDots512) {
       x->even = x->all & 0x00ff00ff;
       x->odd = (x->all >> 8) & 0x00ff00ff;
     }
@@ -75,16 +75,20 @@ struct ByteWindows {
     *x = Vector{} + four;
 #endif
   }
-  // Signed bytes become signed numbers of 16 bits.
   FCP_KERNEL static void add(const Inputs* x, const Vector* w, Vector* sum) {
+    if constexpr (kBranch == ByteBranch::kPlain128) {
+      *sum += (x->even & 0xffff) * ((*w << 24) >> 24) + (x->odd & 0xffff) * ((*w << 16) >> 24) +
+              (x->even >> 16) * ((*w << 8) >> 24) + (x->odd >> 16) * (*w >> 24);
+    }
 #if defined(__x86_64__)
-    if constexpr (kDots) {
+    if constexpr (kBranch == ByteBranch::kDots512) {
       asm("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(x->all), "v"(*w));
-    } else {
+    } else if constexpr (kBranch != ByteBranch::kPlain128) {
+      // Signed bytes become signed numbers of 16 bits.
       const Vector even = (((*w << 24) >> 24) & 0xffff) | (((*w << 8) >> 24) << 16);
       const Vector odd = (((*w << 16) >> 24) & 0xffff) | ((*w >> 24) << 16);
       Vector first = x->even, second = x->odd;
-      if constexpr (kFloatsIn<Floats> == 4) {
+      if constexpr (kBranch == ByteBranch::kPairs128) {
         asm("pmaddwd %1, %0" : "+x"(first) : "x"(even));
         asm("pmaddwd %1, %0" : "+x"(second) : "x"(odd));
       } else {
@@ -93,16 +97,21 @@ struct ByteWindows {
       }
       *sum += first + second;
     }
-#else
-    *sum += (x->even & 0xffff) * ((*w << 24) >> 24) + (x->odd & 0xffff) * ((*w << 16) >> 24) +
-            (x->even >> 16) * ((*w << 8) >> 24) + (x->odd >> 16) * (*w >> 24);
 #endif
   }
   FCP_KERNEL static void finish(const End& end, size_t at, const Vector* sum, Outs* out) {
     typedef typename Floats::Type Reals;
     const Vector whole = *sum + *reinterpret_cast<const Vector*>(end.offset.data() + at);
     Reals y = __builtin_convertvector(whole, Reals) * *floats<Floats>(end.scale.data() + at);
-    if (!end.shift.empty()) y += *floats<Floats>(end.shift.data() + at);
+    if (!end.shift.empty()) {
+      // Or some processors would multiply and add in one.
+#if defined(__x86_64__)
+      asm("" : "+v"(y));
+#else
+      asm("" : "+m"(y));
+#endif
+      y += *floats<Floats>(end.shift.data() + at);
+    }
     const Reals low = Reals{} + end.low, high = Reals{} + end.high;
     if constexpr (sizeof(Result) == 1) {
       constexpr float kRound = 12582912.0f;  // 1.5 · 2²³, which rounds what is below 2²²
@@ -130,9 +139,9 @@ struct ByteWork {
   void* out;
 };
 
-template <typename Set, typename Floats, bool kDots, typename Result>
+template <typename Set, typename Floats, ByteBranch kBranch, typename Result>
 void walk_byte_band(const ByteWork& work, size_t band, BandCopy<uint8_t>& copy) {
-  using Kernel = ByteWindows<Floats, kDots, Result>;
+  using Kernel = ByteWindows<Floats, kBranch, Result>;
   const WindowShape& shape = work.shape;
   const size_t image = band / shape.bands(), outputs = work.filters.sums.size();
   const auto [first, last] = shape.band(band % shape.bands());
@@ -158,16 +167,42 @@ void walk_byte_band(const ByteWork& work, size_t band, BandCopy<uint8_t>& copy) 
 using BandWalk = void (*)(const ByteWork&, size_t, BandCopy<uint8_t>&);
 
 template <typename Result>
-BandWalk walk_for_processor() {
-  const int width = simd_width();
+BandWalk walk_of(ByteBranch branch) {
+  switch (branch) {
 #if defined(__x86_64__)
+    case ByteBranch::kDots512:
+      return walk_byte_band<WindowsAvx512, Floats16, ByteBranch::kDots512, Result>;
+    case ByteBranch::kPairs512:
+      return walk_byte_band<WindowsAvx512, Floats16, ByteBranch::kPairs512, Result>;
+    case ByteBranch::kPairs256:
+      return walk_byte_band<WindowsAvx2, Floats8, ByteBranch::kPairs256, Result>;
+    case ByteBranch::kPairs128:
+      return walk_byte_band<WindowsPlain, Floats4, ByteBranch::kPairs128, Result>;
+#endif
+    default:
+      return walk_byte_band<WindowsPlain, Floats4, ByteBranch::kPlain128, Result>;
+  }
+}
+
+int vector_bits(ByteBranch branch) {
+  if (branch == ByteBranch::kDots512 || branch == ByteBranch::kPairs512) return 512;
+  return branch == ByteBranch::kPairs256 ? 256 : 128;
+}
+
+std::vector<ByteBranch> branches_of_processor() {
+  std::vector<ByteBranch> branches = {ByteBranch::kPlain128};
+#if defined(__x86_64__)
+  const int width = simd_width();
+  branches.insert(branches.begin(), ByteBranch::kPairs128);
+  if (width >= 256) branches.insert(branches.begin(), ByteBranch::kPairs256);
+  if (width == 512 && __builtin_cpu_supports("avx512bw")) {
+    branches.insert(branches.begin(), ByteBranch::kPairs512);
+  }
   if (width == 512 && __builtin_cpu_supports("avx512vnni")) {
-    return walk_byte_band<WindowsAvx512, Floats16, true, Result>;
+    branches.insert(branches.begin(), ByteBranch::kDots512);
   }
 #endif
-  if (width == 512) return walk_byte_band<WindowsAvx512, Floats16, false, Result>;
-  if (width == 256) return walk_byte_band<WindowsAvx2, Floats8, false, Result>;
-  return walk_byte_band<WindowsPlain, Floats4, false, Result>;
+  return branches;
 }
 
 // `in` and `out`: bytes, and bytes or floats, channels-last or as `in_order` says.
@@ -187,7 +222,7 @@ void walk_byte_bands(const WindowShape& shape, size_t images, const torch::Tenso
   const double products = static_cast<double>(shape.band_rows() * shape.out_width) *
                           static_cast<double>(filters.panels.inputs() * filters.sums.size()) * 4;
   const BandWalk walk =
-      end.type == torch::kFloat ? walk_for_processor<float>() : walk_for_processor<uint8_t>();
+      end.type == torch::kFloat ? walk_of<float>(filters.branch) : walk_of<uint8_t>(filters.branch);
   parallel_rows(bands, static_cast<size_t>(kByteThreadWork / products) + 1,
                 static_cast<size_t>(at::get_num_threads()), [&](size_t first, size_t last) {
                   BandCopy<uint8_t> copy(shape, work.channels_last, work.padding);
@@ -197,8 +232,13 @@ void walk_byte_bands(const WindowShape& shape, size_t images, const torch::Tenso
 
 }  // namespace
 
+const std::vector<ByteBranch>& byte_branches() {
+  static const std::vector<ByteBranch> branches = branches_of_processor();
+  return branches;
+}
+
 std::shared_ptr<const ByteFilters> make_byte_filters(const torch::Tensor& w,
-                                                     const torch::Tensor& zero) {
+                                                     const torch::Tensor& zero, ByteBranch branch) {
   const int64_t outputs = w.size(0), channels = w.size(1), rows = w.size(2), across = w.size(3);
   if (w.numel() == 0 || w.numel() / outputs > kMostProducts) return nullptr;
   torch::Tensor whole = w.to(torch::kInt);
@@ -208,6 +248,7 @@ std::shared_ptr<const ByteFilters> make_byte_filters(const torch::Tensor& w,
   }
   if (whole.min().item<int>() < -128 || whole.max().item<int>() > 127) return nullptr;
   auto filters = std::make_shared<ByteFilters>();
+  filters->branch = branch;
   filters->shape = w.sizes().vec();
   const torch::Tensor sums = whole.flatten(1).sum(1).to(torch::kInt);
   filters->sums.assign(sums.data_ptr<int32_t>(), sums.data_ptr<int32_t>() + outputs);
@@ -217,7 +258,8 @@ std::shared_ptr<const ByteFilters> make_byte_filters(const torch::Tensor& w,
   lines = torch::constant_pad_nd(lines, {0, (4 - across * channels % 4) % 4}).contiguous();
   const int64_t steps = lines.numel() / outputs / 4;
   filters->panels.pack({static_cast<const int32_t*>(lines.data_ptr()), count_of(steps),
-                        count_of(outputs), 1, static_cast<ptrdiff_t>(steps)});
+                        count_of(outputs), 1, static_cast<ptrdiff_t>(steps)},
+                       vector_bits(branch));
   return filters;
 }
 

@@ -5,8 +5,8 @@
 //   q = clamp(round(y / step) + zero)                      halves to the even number
 //
 // by the loops of window_tile.h, four products at a time: one instruction where the processor has
-// dot products of bytes (AVX-512 VNNI), else two of 16 bits. The filters are packed once. s is one
-// number whatever the order of its sum, and what follows is one sequence of operations.
+// dot products of bytes, else two of 16 bits. The filters are packed once. s is one number whatever
+// the order of its sum, and what follows is one sequence of operations on every processor.
 //
 // Rule: make_byte_filters. Cost: 2 · K · M per place, up to four times as fast as float32. Tested
 // by tests/nn/kernels/cpu/byte_conv_test.cc.
@@ -23,7 +23,19 @@
 
 namespace fcp {
 
+// How four products are added, and the bits of a vector.
+enum class ByteBranch {
+  kDots512,   // by one instruction: AVX-512 VNNI
+  kPairs512,  // by two, in pairs of 16 bits: AVX-512BW
+  kPairs256,  // AVX2
+  kPairs128,  // SSE2
+  kPlain128,  // in 32 bits, for any processor
+};
+// Those that this processor can run, the fastest first. All of them give the same bits.
+const std::vector<ByteBranch>& byte_branches();
+
 struct ByteFilters {
+  ByteBranch branch;
   PackedPanels<int32_t> panels;  // four bytes each
   std::vector<int32_t> sums;     // Σ_k (w_km − w_zero_m)
   std::vector<int64_t> shape;    // of the filters
@@ -32,7 +44,8 @@ struct ByteFilters {
 // w [M, C, y, x], bytes; zero [M] or one number, undefined: 0. Null where w − zero is no signed
 // byte or a window has so many numbers that their sum could leave 32 bits.
 std::shared_ptr<const ByteFilters> make_byte_filters(const torch::Tensor& w,
-                                                     const torch::Tensor& zero);
+                                                     const torch::Tensor& zero,
+                                                     ByteBranch branch = byte_branches().front());
 
 // What becomes of the sums.
 struct ByteEnd {

@@ -204,18 +204,6 @@ template void multiply_panels(const MatrixView<const double>&, const PackedPanel
 
 namespace {
 
-// The numbers of a vector and the vectors of a panel for the processor at hand.
-struct PanelShape {
-  size_t step, parts;
-};
-
-template <typename Number>
-PanelShape panel_shape() {
-  const int width = simd_width();
-  const size_t step = static_cast<size_t>(width) / 8 / sizeof(Number);
-  return {step, width == 512 ? size_t{4} : size_t{2}};
-}
-
 // A panel `wide` numbers wide: row by row, or column by column where those lie side by side.
 template <typename Number>
 void copy_rows(const MatrixView<const Number>& from, size_t wide, Number* to) {
@@ -242,13 +230,14 @@ void copy_columns(const MatrixView<const Number>& from, size_t wide, Number* to)
 }  // namespace
 
 template <typename Number>
-void PackedPanels<Number>::pack(const MatrixView<const Number>& b) {
-  const PanelShape shape = panel_shape<Number>();
+void PackedPanels<Number>::pack(const MatrixView<const Number>& b, int width) {
+  const size_t step = static_cast<size_t>(width) / 8 / sizeof(Number);  // numbers of a vector
+  const size_t parts = width == 512 ? 4 : 2;                            // vectors of a panel
   inputs_ = b.rows;
   outputs_ = b.columns;
-  numbers_.resize(inputs_ * ((outputs_ + shape.step - 1) / shape.step * shape.step));
+  numbers_.resize(inputs_ * ((outputs_ + step - 1) / step * step));
   for (size_t first = 0; first < outputs_;) {
-    const size_t wide = panel_parts(outputs_ - first, shape.step, shape.parts) * shape.step;
+    const size_t wide = panel_parts(outputs_ - first, step, parts) * step;
     const size_t columns = std::min(wide, outputs_ - first);
     Number* to = numbers_.data() + first * inputs_;
     const MatrixView<const Number> part = {b.at + static_cast<ptrdiff_t>(first) * b.column_step,

@@ -54,7 +54,8 @@ class PackedPanels {
  public:
   PackedPanels() = default;
   explicit PackedPanels(const MatrixView<const Number>& b) { pack(b); }
-  void pack(const MatrixView<const Number>& b);  // the memory is used again
+  // For loops whose vectors are `width` bits; the memory is used again.
+  void pack(const MatrixView<const Number>& b, int width = simd_width());
 
   size_t inputs() const { return inputs_; }
   size_t outputs() const { return outputs_; }

@@ -1,5 +1,5 @@
-// Convolutions and products of bytes against sums of whole numbers in double precision, which are
-// exact.
+// Convolutions and products of bytes against sums of whole numbers, by every branch that this
+// processor can run.
 #include "fcp/nn/kernels/cpu/byte_conv.h"
 
 #include <array>
@@ -13,6 +13,8 @@
 
 namespace fcp {
 namespace {
+
+using Pair = std::array<int64_t, 2>;  // of rows, and along them
 
 struct ByteCase {
   int64_t channels, filters, side, kernel, stride, dilation, pad;  // dilation of rows alone
@@ -66,6 +68,14 @@ ByteEnd random_end(int64_t filters, bool shifts) {
   return end;
 }
 
+// Results are bytes, after ReLU.
+void to_bytes(ByteEnd& end) {
+  end.type = torch::kByte;
+  end.zero = 31;
+  end.low = 31;
+  end.high = 255;
+}
+
 // What becomes of exact sums, in single precision as the kernel does it.
 torch::Tensor finished(const torch::Tensor& sums, const ByteEnd& end) {
   const torch::Tensor bias = torch::tensor(end.bias).view({1, -1, 1, 1});
@@ -92,10 +102,7 @@ TEST(ByteConv, EqualsSumsOfWholeNumbers) {
       const torch::Tensor y = byte_conv(x, x_zero, *filters, plan, end);
       ASSERT_EQ(y.sizes(), sums.sizes());
       EXPECT_TRUE(torch::equal(y, finished(sums, end))) << w.sizes();
-      end.type = torch::kByte;
-      end.zero = 31;
-      end.low = 31;  // ReLU
-      end.high = 255;
+      to_bytes(end);
       const torch::Tensor q = byte_conv(x, x_zero, *filters, plan, end);
       EXPECT_TRUE(torch::equal(q, finished(sums, end))) << w.sizes();
       const torch::Tensor last = x.contiguous(at::MemoryFormat::ChannelsLast);
@@ -106,8 +113,126 @@ TEST(ByteConv, EqualsSumsOfWholeNumbers) {
   }
 }
 
-// A bias of single precision, and a step of its own; 1e-3 of the results may round to the other
-// side of a half, because the kernel may multiply and add in one.
+// Numbers of any size, or the ends of their range alone, whose products are largest in pairs.
+torch::Tensor test_bytes(at::IntArrayRef shape, torch::ScalarType type, bool ends) {
+  if (!ends) return random_bytes(shape, type);
+  const torch::Tensor high = torch::rand(shape) < 0.7;
+  return (type == torch::kByte ? high * 255 : high * 255 - 128).to(type);
+}
+
+// Σ (x − x_zero) w, one number at a time.
+torch::Tensor slow_sums(const torch::Tensor& x, int32_t x_zero, const torch::Tensor& w,
+                        const ConvPlan& plan) {
+  const torch::Tensor from = x.to(torch::kLong).contiguous(), by = w.to(torch::kLong).contiguous();
+  const auto in = from.accessor<int64_t, 4>(), weight = by.accessor<int64_t, 4>();
+  torch::Tensor sums =
+      torch::zeros({x.size(0), w.size(0), plan.places[0], plan.places[1]}, torch::kLong);
+  auto out = sums.accessor<int64_t, 4>();
+  for (int64_t n = 0; n < x.size(0); ++n) {
+    for (int64_t m = 0; m < w.size(0); ++m) {
+      for (int64_t y = 0; y < plan.places[0]; ++y) {
+        for (int64_t z = 0; z < plan.places[1]; ++z) {
+          for (int64_t i = 0; i < w.size(2); ++i) {
+            for (int64_t j = 0; j < w.size(3); ++j) {
+              const int64_t row = y * plan.strides[0] + i * plan.dilations[0] - plan.begins[0];
+              const int64_t column = z * plan.strides[1] + j - plan.begins[1];
+              if (row < 0 || row >= x.size(2) || column < 0 || column >= x.size(3)) continue;
+              for (int64_t c = 0; c < x.size(1); ++c) {
+                out[n][m][y][z] += (in[n][c][row][column] - x_zero) * weight[m][c][i][j];
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  return sums;
+}
+
+int64_t random_from(int64_t low, int64_t high) {
+  return torch::randint(low, high + 1, {1}).item<int64_t>();
+}
+
+// Odd shapes, and zero points at the ends of their range.
+TEST(ByteConv, AllBranchesGiveTheBitsOfASlowLoop) {
+  torch::manual_seed(4);
+  for (int round = 0; round < 60; ++round) {
+    const bool ends = round % 2 == 0, is_signed = round % 4 < 2, shifts = round % 3 == 0;
+    const auto type = is_signed ? torch::kChar : torch::kByte;
+    const Pair kernel = {random_from(1, 5), random_from(1, 5)};
+    const int64_t channels = random_from(1, round % 5 == 0 ? 70 : 9);
+    const int64_t outputs = random_from(1, round % 7 == 0 ? 140 : 40);
+    ConvPlan plan = {{random_from(1, 3), random_from(1, 3)},
+                     {random_from(1, 2), 1},
+                     {random_from(0, 2), random_from(0, 2)},
+                     {random_from(0, 2), random_from(0, 2)},
+                     {0, 0},
+                     1};
+    Pair side = {};
+    for (size_t axis = 0; axis < 2; ++axis) {
+      const int64_t window = (kernel[axis] - 1) * plan.dilations[axis] + 1;
+      side[axis] = window + random_from(0, axis == 0 ? 4 : 20);
+      const int64_t padded = side[axis] + plan.begins[axis] + plan.ends[axis];
+      plan.places[axis] = (padded - window) / plan.strides[axis] + 1;
+    }
+    const torch::Tensor x = test_bytes({2, channels, side[0], side[1]}, type, ends);
+    const torch::Tensor w =
+        test_bytes({outputs, channels, kernel[0], kernel[1]}, torch::kChar, ends);
+    const auto x_zero = static_cast<int32_t>(
+        (is_signed ? -128 : 0) + (ends ? 255 * random_from(0, 1) : random_from(0, 255)));
+    const torch::Tensor sums = slow_sums(x, x_zero, w, plan);
+    for (const bool bytes : {false, true}) {
+      ByteEnd end = random_end(outputs, shifts);
+      if (bytes) {
+        to_bytes(end);
+        end.step = shifts ? 0.37f : 1;
+      }
+      const torch::Tensor expected = finished(sums.to(torch::kDouble), end);
+      for (const ByteBranch branch : byte_branches()) {
+        const auto filters = make_byte_filters(w, {}, branch);
+        ASSERT_NE(filters, nullptr);
+        EXPECT_TRUE(torch::equal(byte_conv(x, x_zero, *filters, plan, end), expected))
+            << "round " << round << ", branch " << static_cast<int>(branch) << ", " << x.sizes()
+            << " by " << w.sizes() << (bytes ? ", bytes" : ", floats");
+      }
+    }
+  }
+}
+
+// The longest window whose sum fits 32 bits, with the largest numbers.
+TEST(ByteProduct, LargestSumsFitInAllBranches) {
+  constexpr int64_t kInputs = 1 << 15;
+  for (const auto& [number, zero, weight] : std::vector<std::array<int32_t, 3>>{
+           {255, 0, -128}, {0, 255, -128}, {255, 0, 127}, {255, 255, 127}}) {
+    const torch::Tensor x = torch::full({3, kInputs}, number, torch::kByte);
+    const torch::Tensor w = torch::full({5, kInputs, 1, 1}, weight, torch::kChar);
+    ByteEnd end = random_end(5, /*shifts=*/false);
+    const double sum = static_cast<double>(kInputs) * (number - zero) * weight;
+    end.bias.assign(5, sum < 0 ? -(1 << 30) + 1 : (1 << 30) - 1);
+    const torch::Tensor expected =
+        finished(torch::full({3, 5, 1, 1}, sum, torch::kDouble), end).flatten(1);
+    for (const ByteBranch branch : byte_branches()) {
+      const auto filters = make_byte_filters(w, {}, branch);
+      ASSERT_NE(filters, nullptr);
+      EXPECT_TRUE(torch::equal(byte_product(x, zero, *filters, end), expected))
+          << "branch " << static_cast<int>(branch) << ": " << number << " " << zero << " "
+          << weight;
+    }
+  }
+}
+
+TEST(ByteBranches, HoldTheOnesOfAnyProcessor) {
+  const auto& branches = byte_branches();
+  EXPECT_EQ(branches.back(), ByteBranch::kPlain128);
+#if defined(__x86_64__)
+  ASSERT_GE(branches.size(), 2u);
+  EXPECT_EQ(branches[branches.size() - 2], ByteBranch::kPairs128);
+#endif
+  const auto filters = make_byte_filters(torch::ones({1, 1, 1, 1}, torch::kChar), {});
+  EXPECT_EQ(filters->branch, branches.front());
+}
+
+// A bias of single precision, and a step of its own.
 TEST(ByteConv, AddsAShiftAndDividesByAStep) {
   torch::manual_seed(2);
   const ByteCase each = {6, 20, 12, 3, 1, 1, 1};
@@ -118,17 +243,13 @@ TEST(ByteConv, AddsAShiftAndDividesByAStep) {
   ASSERT_NE(filters, nullptr);
   const torch::Tensor sums = exact_sums(each, x, 3, w, zero);
   ByteEnd end = random_end(20, /*shifts=*/true);
-  EXPECT_TRUE(torch::allclose(byte_conv(x, 3, *filters, plan_of(each), end), finished(sums, end),
-                              1e-6, 1e-5));
+  EXPECT_TRUE(torch::equal(byte_conv(x, 3, *filters, plan_of(each), end), finished(sums, end)));
   end.type = torch::kChar;
   end.step = 0.37f;
   end.zero = -4;
   end.low = -128;
   end.high = 100;
-  const torch::Tensor off = byte_conv(x, 3, *filters, plan_of(each), end).to(torch::kInt) -
-                            finished(sums, end).to(torch::kInt);
-  EXPECT_LE(off.abs().max().item<int>(), 1);
-  EXPECT_LE(off.abs().to(torch::kFloat).mean().item<float>(), 1e-3);
+  EXPECT_TRUE(torch::equal(byte_conv(x, 3, *filters, plan_of(each), end), finished(sums, end)));
 }
 
 TEST(ByteProduct, EqualsSumsOfWholeNumbersInAnyBatch) {

@@ -48,6 +48,9 @@ struct ByteWindows {
   typedef Result Outs __attribute__((vector_size(kFloatsIn<Floats> * sizeof(Result)),
                                      aligned(sizeof(Result)), may_alias));
   static constexpr size_t kAtOnce = 4;
+  // Each number of places is a function to compile: many only where time is spent.
+  static constexpr size_t kMostPlaces =
+      kBranch == ByteBranch::kPlain128 || sizeof(Result) > 1 ? 4 : 14;
   using End = PaddedEnd;
 
   // Four bytes for each sum; or the even and the odd ones, as numbers of 16 bits.
@@ -88,13 +91,8 @@ struct ByteWindows {
       const Vector even = (((*w << 24) >> 24) & 0xffff) | (((*w << 8) >> 24) << 16);
       const Vector odd = (((*w << 16) >> 24) & 0xffff) | ((*w >> 24) << 16);
       Vector first = x->even, second = x->odd;
-      if constexpr (kBranch == ByteBranch::kPairs128) {
-        asm("pmaddwd %1, %0" : "+x"(first) : "x"(even));
-        asm("pmaddwd %1, %0" : "+x"(second) : "x"(odd));
-      } else {
-        asm("vpmaddwd %1, %0, %0" : "+v"(first) : "v"(even));
-        asm("vpmaddwd %1, %0, %0" : "+v"(second) : "v"(odd));
-      }
+      asm("vpmaddwd %1, %0, %0" : "+v"(first) : "v"(even));
+      asm("vpmaddwd %1, %0, %0" : "+v"(second) : "v"(odd));
       *sum += first + second;
     }
 #endif
@@ -172,12 +170,8 @@ BandWalk walk_of(ByteBranch branch) {
 #if defined(__x86_64__)
     case ByteBranch::kDots512:
       return walk_byte_band<WindowsAvx512, Floats16, ByteBranch::kDots512, Result>;
-    case ByteBranch::kPairs512:
-      return walk_byte_band<WindowsAvx512, Floats16, ByteBranch::kPairs512, Result>;
     case ByteBranch::kPairs256:
       return walk_byte_band<WindowsAvx2, Floats8, ByteBranch::kPairs256, Result>;
-    case ByteBranch::kPairs128:
-      return walk_byte_band<WindowsPlain, Floats4, ByteBranch::kPairs128, Result>;
 #endif
     default:
       return walk_byte_band<WindowsPlain, Floats4, ByteBranch::kPlain128, Result>;
@@ -185,19 +179,14 @@ BandWalk walk_of(ByteBranch branch) {
 }
 
 int vector_bits(ByteBranch branch) {
-  if (branch == ByteBranch::kDots512 || branch == ByteBranch::kPairs512) return 512;
-  return branch == ByteBranch::kPairs256 ? 256 : 128;
+  return branch == ByteBranch::kDots512 ? 512 : branch == ByteBranch::kPairs256 ? 256 : 128;
 }
 
 std::vector<ByteBranch> branches_of_processor() {
   std::vector<ByteBranch> branches = {ByteBranch::kPlain128};
 #if defined(__x86_64__)
   const int width = simd_width();
-  branches.insert(branches.begin(), ByteBranch::kPairs128);
   if (width >= 256) branches.insert(branches.begin(), ByteBranch::kPairs256);
-  if (width == 512 && __builtin_cpu_supports("avx512bw")) {
-    branches.insert(branches.begin(), ByteBranch::kPairs512);
-  }
   if (width == 512 && __builtin_cpu_supports("avx512vnni")) {
     branches.insert(branches.begin(), ByteBranch::kDots512);
   }

@@ -26,9 +26,7 @@ namespace fcp {
 // How four products are added, and the bits of a vector.
 enum class ByteBranch {
   kDots512,   // by one instruction: AVX-512 VNNI
-  kPairs512,  // by two, in pairs of 16 bits: AVX-512BW
-  kPairs256,  // AVX2
-  kPairs128,  // SSE2
+  kPairs256,  // by two, in pairs of 16 bits: AVX2
   kPlain128,  // in 32 bits, for any processor
 };
 // Those that this processor can run, the fastest first. All of them give the same bits.

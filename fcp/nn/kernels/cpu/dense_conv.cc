@@ -88,6 +88,7 @@ struct FloatWindows {
   typedef typename Floats::Type Vector;
   typedef Vector Outs;
   static constexpr size_t kAtOnce = 1;
+  static constexpr size_t kMostPlaces = 14;
   struct End {
     const float* bias;  // whole vectors
     float low, high;

@@ -6,6 +6,7 @@
 //
 // A Kernel is a static class with
 //   In, Inputs, kAtOnce             an input; those of a step along a row; how many these are
+//   kMostPlaces                     of one tile
 //   Weight, Vector, Out, Outs       what a panel is made of; sums; a result; results
 //   load(at, x), add(x, w, sum)     the inputs of a step, and sum += x · w
 //   End, finish(end, at, sum, out)  what becomes of the sums of the outputs from `at` on
@@ -122,8 +123,7 @@ class WindowWalk {
     size_t last = 0;  // where the last panel begins; all others are kWide
     while (last + panel_parts(outputs - last, kStep, kParts) * kStep < outputs) last += kWide;
     const size_t last_parts = panel_parts(outputs - last, kStep, kParts);
-    const size_t most =
-        most_places(Set::kManyRegisters, last == 0 ? last_parts : std::max(last_parts, kParts));
+    const size_t most = most_of(last == 0 ? last_parts : std::max(last_parts, kParts));
     for (size_t tiles = (places + most - 1) / most; tiles > 0; --tiles) {
       const size_t some = (places + tiles - 1) / tiles;
       for (size_t first = last;; first -= kWide) {
@@ -142,13 +142,16 @@ class WindowWalk {
  private:
   static constexpr size_t kStep = sizeof(typename Kernel::Vector) / sizeof(typename Kernel::Weight);
   static constexpr size_t kParts = Set::kManyRegisters ? 4 : 2;
-  static constexpr size_t kMostPlaces = 14;
   using Function = void (*)(const WindowTile<Kernel>&);
-  using Table = std::array<Function, kMostPlaces>;
+  using Table = std::array<Function, Kernel::kMostPlaces>;
+
+  static constexpr size_t most_of(size_t parts) {
+    return std::min(Kernel::kMostPlaces, most_places(Set::kManyRegisters, parts));
+  }
 
   template <size_t kCount, size_t kPlace>
   static constexpr Function function() {
-    if constexpr (kPlace <= most_places(Set::kManyRegisters, kCount)) {
+    if constexpr (kPlace <= most_of(kCount)) {
       return &Set::template run<Kernel, kPlace, kCount>;
     } else {
       return nullptr;
@@ -160,7 +163,7 @@ class WindowWalk {
   }
   template <size_t... kCount>
   static constexpr auto tables(std::index_sequence<kCount...>) {
-    return std::array{table<kCount + 1>(std::make_index_sequence<kMostPlaces>())...};
+    return std::array{table<kCount + 1>(std::make_index_sequence<Kernel::kMostPlaces>())...};
   }
   static constexpr auto kTables =
       tables(std::make_index_sequence < Set::kManyRegisters ? 4 : 3 > ());

@@ -81,7 +81,7 @@ class Predict(program.Case):
                          ["number", "category", "category", "number"])
         self.assertEqual(shown["target"], "numbers")
         text = self.fcp("fit", "k.csv", "--target", "kind", "--schema", "show")
-        self.assertIn("target: classes", text)
+        self.assertIn("target: classification", text)
         self.assertTrue(text.endswith("\n59 rows\n"), text)
 
     def test_json_gzip_and_all_columns(self):

@@ -163,7 +163,7 @@ void print_checked(const CheckFlags& flags, const CheckResult& result, const Lev
     return;
   }
   const bool each = !result.targets_in.empty();
-  say(flags.common, concat(result.in, " of ", result.rows, " rows are in their regions",
+  say(flags.common, concat(result.in, " of ", result.rows, " true answers lie in their regions",
                            each ? " with all targets" : "", " at alpha ", level.text()));
   for (size_t k = 0; k < result.targets_in.size(); ++k) {
     say(flags.common, concat("  ", targets[k], ": ", result.targets_in[k], " rows"));
@@ -401,7 +401,7 @@ void check_features(const FeatureCheck& asked) {
   const size_t count = rows.size();
   std::erase_if(rows, [&](const FlaggedRow& one) { return !outlier[one.row]; });
   if (!asked.common.json) {
-    say(asked.common, concat(detector.reference_rows(), " usual rows to compare with, ",
+    say(asked.common, concat(detector.reference_rows(), " reference rows to compare with, ",
                              detector.calibration_rows(), " more for p-values"));
     return say_outliers(asked.common, rate, std::move(rows), count);
   }

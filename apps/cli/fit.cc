@@ -152,8 +152,8 @@ void add_fit(CLI::App& app) {
   verb->add_option("--report", flags->report, "HTML report to write");
   add_levels(*verb, flags->levels);
   verb->add_option("--task", flags->task,
-                   "What the target is: regression or classification, also called numbers or "
-                   "classes; auto takes text, and up to ten different whole numbers, as classes")
+                   "What to learn; auto takes text, and up to ten different whole numbers, for "
+                   "classification. numbers and classes are old names")
       ->check(CLI::IsMember({"auto", "regression", "classification", "numbers", "classes"}))
       ->capture_default_str();
   verb->add_option("--shares", flags->shares,

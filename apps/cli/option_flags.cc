@@ -323,13 +323,14 @@ bool show_schema(const DataFlags& flags, const DataOptions& data, bool json) {
                                           .types = csv.types,
                                           .missing = csv.missing,
                                           .text_encoding = csv.text_encoding});
-  const std::string target = takes_classes(schema, csv.labels) ? "classes" : "numbers";
+  const bool classes = takes_classes(schema, csv.labels);
   if (!json) {
-    std::cout << schema_text(schema, "target: " + target);
+    std::cout << schema_text(
+        schema, concat("target: ", classes ? "classification" : "regression"));
     return true;
   }
   nlohmann::ordered_json all = {{"rows", schema.rows}};
-  if (!data.target.empty()) all["target"] = target;
+  if (!data.target.empty()) all["target"] = classes ? "classes" : "numbers";
   for (const TableColumn& column : schema.columns) {
     all["columns"].push_back({{"name", column.name},
                               {"type", format_text(column.format)},

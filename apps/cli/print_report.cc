@@ -255,7 +255,8 @@ std::string fit_text(const FitOutcome& result, const std::string& out, const std
   }
   text << out << ": " << made_line(result) << task_words(result);
   if (result.split.text != "at random") text << "; rows split " << split_words(result);
-  text << "\nnext: fcp predict " << out << " --data NEW.csv --out intervals.csv";
+  text << "\nnext: fcp predict " << out << " --data NEW.csv --out "
+       << (result.task == Task::kClasses ? "sets.csv" : "intervals.csv");
   if (!report.empty()) text << "   (and open " << report << ')';
   text << '\n';
   return text.str();

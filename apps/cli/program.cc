@@ -87,8 +87,11 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::s
   const bool help = error.get_exit_code() == 0;
   const std::string meant = help ? "" : did_you_mean(arguments, typed_verb(app));
   const auto tell = [&] {
-    app.exit(error);
-    if (!meant.empty()) std::cerr << meant << '\n';
+    if (meant.empty()) {
+      app.exit(error);
+    } else {
+      std::cerr << "fcp: " << meant << '\n';
+    }
     return help ? 0 : 2;
   };
   const bool alone = !verb.starts_with('-') && !is_shared(verb);  // by check_verb
@@ -221,7 +224,8 @@ int run_verb(int argc, char** argv) {
   group_options(app);
   check_whole_numbers(app);
   if (argc == 3 && argv[1] == kWriteAnswers) return write_answers(app, argv[2]);
-  std::string verb = argc > 1 ? argv[1] : "--help";
+  if (argc < 2) throw UsageError("no verb given, such as fit; `fcp --help` lists them");
+  std::string verb = argv[1];
   if (verb == "segment" && argc > 2) verb = concat(verb, " ", argv[2]);
   check_verb(app, verb);
   const OneReading reading;

@@ -1,6 +1,10 @@
 // fcp show: what a calibrated predictor is and where it comes from.
 #include <iostream>
 #include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -51,27 +55,25 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-std::string radius_line(const ArtifactFacts& facts) {
-  std::string line;
+// The texts of these functions have a line per level.
+std::string radius_text(const ArtifactFacts& facts) {
+  std::string text;
   for (const auto& [level, radius] : facts.radii) {
     if (radius.empty()) return "differs from row to row";
-    line += (line.empty() ? "" : "   ") + format_target(level) + ":";
-    for (const double side : radius) {
-      line += ' ';
-      line += format_number(side);
-    }
+    text += (text.empty() ? "" : "\n") + format_target(level) + ":";
+    for (const double side : radius) text += " " + format_number(side);
   }
-  return line;
+  return text;
 }
 
 // Of cross calibration, which promises less than it usually covers.
-std::string guarantee_line(const ArtifactFacts& facts) {
-  std::string line;
+std::string guarantee_text(const ArtifactFacts& facts) {
+  std::string text;
   for (const auto& [level, least] : facts.guaranteed) {
-    line += (line.empty() ? "" : "   ") + format_target(level) + " target: at least ";
-    line += format_percent(least);
+    text += (text.empty() ? "" : "\n") + format_target(level) + " target: at least ";
+    text += format_percent(least);
   }
-  return line;
+  return text;
 }
 
 std::string probability_line(const ArtifactFacts& facts) {
@@ -81,28 +83,70 @@ std::string probability_line(const ArtifactFacts& facts) {
                     : concat(facts.probabilities, ", ", format_count(steps), " steps");
 }
 
+// The lines of a text, none longer than kWidest where a blank can end it.
+std::vector<std::string> lines_of(const std::string& text) {
+  constexpr size_t kWidest = 52;  // with the names before it less than 80
+  std::vector<std::string> lines(1);
+  std::string word;
+  const auto end_word = [&] {
+    if (!lines.back().empty() && display_width(lines.back() + word) >= kWidest) lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+    word.clear();
+  };
+  for (const char c : text) {
+    if (c != ' ' && c != '\n') {
+      word += c;
+      continue;
+    }
+    end_word();
+    if (c == '\n') lines.emplace_back();
+  }
+  end_word();
+  return lines;
+}
+
+// As "inf", "0.1", "yes", "north, south"; empty where nothing is set.
+std::string setting_text(const Json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return value.dump();
+  std::vector<std::string> words;
+  for (const Json& one : value) words.push_back(setting_text(one));
+  return joined(words);
+}
+
 void print_shown(const ArtifactFacts& facts, const std::string& sha256) {
   Table table({"", ""});
-  const auto add = [&](const std::string& name, const std::string& text) {
-    if (!text.empty()) table.add_row({name, text});
+  std::set<std::pair<std::string, std::string>> shown;
+  const auto add = [&](std::string name, const std::string& text) {
+    if (text.empty() || !shown.emplace(name, text).second) return;
+    for (const std::string& line : lines_of(text)) table.add_row({std::exchange(name, ""), line});
   };
   add("score", facts.score);
   add("calibration", facts.calibration);
   add("cut", facts.cut.empty() ? "the network's input" : facts.cut);
   add("rows", format_count(facts.rows));
   add("version", std::to_string(facts.version));
-  add("radius", radius_line(facts));
-  add("guaranteed", guarantee_line(facts));
+  add("radius", radius_text(facts));
+  add("guaranteed", guarantee_text(facts));
   add("probabilities", probability_line(facts));
   add("groups", joined(facts.groups));
   add("inputs", joined(facts.inputs));
   add("outputs", joined(facts.outputs));
   add("heads", joined(facts.heads));
   add("columns", joined(facts.columns));
-  add("settings", facts.settings);
   add("sha256", sha256);
   table.add_gap();
   for (const auto& [name, text] : facts.provenance) add(name, text);
+  table.add_gap();
+  const Json settings = Json::parse(facts.settings);
+  for (const auto& [name, value] : settings.items()) {
+    if (!value.is_object()) {
+      add(name, setting_text(value));
+      continue;
+    }
+    for (const auto& [part, inner] : value.items()) add(name + "." + part, setting_text(inner));
+  }
   std::cout << table;
 }
 

@@ -42,7 +42,7 @@ class Headline {
     std::string name, value, remark;
   };
   std::vector<Line> lines_;
-  size_t name_width_ = 0;
+  size_t name_width_ = 14;  // of "interval score", as the lines that print_method puts before
   size_t value_width_ = 0;
 };
 

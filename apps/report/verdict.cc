@@ -31,7 +31,7 @@ std::string command_with(const EvaluationReport& report, const std::string& opti
 }
 
 std::string even_cure(const EvaluationReport& report) {
-  return concat("To even out coverage, which no single radius guarantees: ",
+  return concat("One radius for all rows cannot guarantee even coverage; to even it out: ",
                 command_with(report, "--calibration rectified"));
 }
 

@@ -78,12 +78,13 @@ std::string_view without_dashes(std::string_view word) {
 std::string nearest_word(const std::string& word, const std::vector<std::string>& words) {
   const std::string_view typed = without_dashes(word);
   std::string best;
-  size_t least = 1 + std::max<size_t>(1, typed.size() / 3);
+  size_t least = typed.size() + 1;
   for (const std::string& known : words) {
     const std::string_view name = without_dashes(known);
     if (typed.size() < 2 || name.size() < 2) continue;
     const size_t apart = letters_apart(typed, name);
-    if (apart < least) {
+    const size_t most = std::max<size_t>(1, (std::max(typed.size(), name.size()) + 1) / 3);
+    if (apart <= most && apart < least) {
       least = apart;
       best = known;
     }

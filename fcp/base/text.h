@@ -52,11 +52,11 @@ inline std::string shell_word(std::string_view name) {
   return quoted + "'";
 }
 
-// The word that somebody may have meant. Tested by tests/cli/test_console.py and
-// tests/data/csv_test.cc.
+// The word that somebody may have meant. Tested by tests/base/text_test.cc.
 
 // The one of `words` that is nearest to `word` by letters left out, put in, changed or swapped with
-// the next one; "" where none is near. An option's dashes do not count.
+// the next one; "" where none is near: about a third of the letters may differ. An option's dashes
+// do not count.
 std::string nearest_word(const std::string& word, const std::vector<std::string>& words);
 
 }  // namespace fcp

@@ -314,7 +314,7 @@ ScoreSelection select_score(const Graph& network, const ScoreOptions& score, con
                             const torch::Tensor& y, const ScoreSelectionOptions& options) {
   const torch::NoGradGuard no_gradients;
   if (score.value(field::allow_empty)) {
-    fail_option("allow_empty", "applies only to sets of labels; the network answers numbers");
+    fail_option("allow_empty", "applies only to label sets; this network is a regression");
   }
   ScoreContest contest(std::min(x.size(0), kMostContestRows), options);
   const ContestRows rows{network, spread_rows(x, kMostContestRows),

@@ -123,7 +123,7 @@ void CsvReader::choose_typed_columns(const CsvOptions& options) {
   }
   const bool classes = takes_classes(*schema_, options.labels);
   if (classes && target_cells_.size() != 1) {
-    fail(records_.name(), ": ", target_cells_.size(), " targets, expected one target of classes");
+    fail(records_.name(), ": ", target_cells_.size(), " targets, expected one for classification");
   }
   if (classes) {
     // Of the rows that are learned from: a class that the network never sees is none of its

@@ -155,8 +155,8 @@ void suggest_support(const TableRows& training, const FitRequest& options, const
   if (given) return;
   const std::string hint = support_hint(target_numbers(training.y()));
   if (hint.empty()) return;
-  context.observer->note(concat("all training targets fit '", hint,
-                                "'; if new ones do too, this option cuts intervals to that range"));
+  context.observer->note(concat("every training target fits '", hint,
+                                "'; if new ones must as well, add it for tighter intervals"));
 }
 
 void join_parts(std::vector<size_t>& all, const std::vector<size_t>& more) {

@@ -266,7 +266,7 @@ bool crosses(const FitRequest& options, size_t targets, size_t classes, size_t r
       fail_option("calibration", "cross takes one target, found ", targets, "; take split");
     }
     if (classes == kUnknownClasses) {
-      fail_option("calibration", "cross of classes takes a CSV file, which tells them; take split");
+      fail_option("calibration", "cross takes classes from a CSV file only; take split");
     }
     if (classes * rows > kMostComparisons) {
       fail_option("calibration", "cross of ", classes, " classes and ", rows,

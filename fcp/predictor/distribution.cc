@@ -45,7 +45,7 @@ double threshold_in(const char* option, const std::string& text) {
 std::optional<std::string> no_distribution(const CalibrationArtifact& artifact) {
   const ScoreOptions& score = artifact.method.score;
   if (score.traits().labels) {
-    return "a predictive distribution is one of numbers; this predictor answers labels";
+    return "a predictive distribution needs a regression; this predictor answers labels";
   }
   if (!score.has_signed_ends()) {
     return concat("a predictive distribution needs the scores of one end, which ", score.name(),

@@ -42,6 +42,17 @@ TEST(Printable, ShowsControlCharactersAsText) {
   EXPECT_EQ(printable("\xc2\xa0\xc2"), "\xc2\xa0\xc2");
 }
 
+TEST(NearestWord, AllowsAThirdOfTheLettersToDiffer) {
+  const std::vector<std::string> options = {"--alpha", "--data", "--out", "--score", "--time"};
+  EXPECT_EQ(nearest_word("--alfa", options), "--alpha");
+  EXPECT_EQ(nearest_word("--dta", options), "--data");
+  EXPECT_EQ(nearest_word("--socre=nested", options), "--score");
+  EXPECT_EQ(nearest_word("--outt", options), "--out");
+  EXPECT_EQ(nearest_word("--side", options), "");
+  EXPECT_EQ(nearest_word("--colour", options), "");
+  EXPECT_EQ(nearest_word("o", options), "");
+}
+
 TEST(ShellWord, QuotesWhatAShellWouldRead) {
   EXPECT_EQ(shell_word("price_2"), "price_2");
   EXPECT_EQ(shell_word("my price"), "'my price'");

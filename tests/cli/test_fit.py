@@ -686,8 +686,8 @@ class Honest(program.Case):
         self.assertIn("Over time", page)
         self.assertEqual(found["refit"]["training_rows"], 500 - sum(
             found["refit"][part] for part in ("calibration_rows", "selection_rows")))
-        shown = self.fcp("show", "m.onnx")
-        self.assertRegex(shown, r"rows split +by 'day': trained on 2001-01-01 to 2002-\d\d-\d\d, "
+        shown = " ".join(self.fcp("show", "m.onnx").split())
+        self.assertRegex(shown, r"rows split by 'day': trained on 2001-01-01 to 2002-\d\d-\d\d, "
                                 r"calibrated on 2002-\d\d-\d\d to 2002-06-24; evaluated before")
 
     def test_the_report_tells_columns_and_answers(self):
@@ -764,10 +764,14 @@ class Predict(program.Case):
 
     def test_errors_lead_on(self):
         for typed, meant in ((("predict", "m.onnx", "--dta", "x.csv"), "--data"),
+                             (("fit", "x.csv", "--target", "y", "--alfa", "0.2"), "--alpha"),
                              (("calibrte",), "calibrate"), (("help", "evalute"), "evaluate")):
             done = self.run_program(*typed, threads=None)
             self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertIn(f"did you mean {meant}?", done.stderr)
+            self.assertRegex(done.stderr, rf"^fcp: .*; did you mean {meant}\?\n$")
+        done = self.run_program(threads=None)
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, "fcp: no verb given, such as fit; `fcp --help` lists them\n"))
         self.assertEqual(self.fcp("help", "calibrate", threads=None),
                          self.fcp("calibrate", "--help", threads=None))
         self.assertEqual(self.fcp("help", threads=None), self.fcp("--help", threads=None))

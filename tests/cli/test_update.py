@@ -28,6 +28,11 @@ class Update(program.Case):
         text = self.fcp("show", model)
         for word in ("nested", "radius", shown["sha256"], "calibration.csv"):
             self.assertIn(word, text)
+        self.assertRegex(text, r"(?m)^norm +inf$")
+        self.assertRegex(text, r"(?m)^calibration\.name +split$")
+        self.assertNotIn("{", text)
+        for line in text.splitlines():
+            self.assertTrue(len(line) <= 80 or "sha256" in line, line)
         done = self.run_program("show", self.made("model.onnx"))
         self.assertEqual(done.returncode, 1)
         self.assertIn("fcp calibrate", done.stderr)

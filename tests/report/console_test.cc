@@ -135,7 +135,7 @@ TEST(PrintEvaluation, LabelSets) {
   rows.truth = truth;
   std::ostringstream out;
   print_evaluation(out, evaluate_sets(rows, 2));
-  EXPECT_THAT(out.str(), HasSubstr("set size  1.500"));
+  EXPECT_THAT(out.str(), HasSubstr("set size        1.500"));
   EXPECT_THAT(out.str(), HasSubstr("50.0 %   of the sets hold every label"));
   EXPECT_THAT(out.str(), HasSubstr("label 1"));
   EXPECT_THAT(out.str(), HasSubstr("size 1 "));

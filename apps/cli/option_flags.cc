@@ -325,8 +325,7 @@ bool show_schema(const DataFlags& flags, const DataOptions& data, bool json) {
                                           .text_encoding = csv.text_encoding});
   const bool classes = takes_classes(schema, csv.labels);
   if (!json) {
-    std::cout << schema_text(
-        schema, concat("target: ", classes ? "classification" : "regression"));
+    std::cout << schema_text(schema, concat("target: ", classes ? "classification" : "regression"));
     return true;
   }
   nlohmann::ordered_json all = {{"rows", schema.rows}};

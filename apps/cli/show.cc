@@ -89,7 +89,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines(1);
   std::string word;
   const auto end_word = [&] {
-    if (!lines.back().empty() && display_width(lines.back() + word) >= kWidest) lines.emplace_back();
+    if (!lines.back().empty() && display_width(lines.back() + word) >= kWidest)
+      lines.emplace_back();
     lines.back() += (lines.back().empty() ? "" : " ") + word;
     word.clear();
   };

@@ -263,6 +263,7 @@ FCP_KERNEL void exp_below_zero(typename Doubles::Type& x) {
   const Vector y = (p * r) * r + r + 1.0;
   const typename Doubles::Ints n = (typename Doubles::Ints)shifted - 0x4338000000000000;
   const Vector power = (Vector)((n + 1023) << 52);
+  // NOLINTNEXTLINE(misc-redundant-expression): NaN stays NaN
   x = x < kLeast ? Vector{} : x == x ? y * power : x;
 }
 
@@ -293,6 +294,7 @@ FCP_KERNEL void exp_floats(typename Floats::Type& x) {
   exp_parts<Floats>(held, y, n);
   const Ints half = n >> 1;  // in two factors, because n may be 128
   y = y * (Vector)((half + 127) << 23) * (Vector)((n - half + 127) << 23);
+  // NOLINTNEXTLINE(misc-redundant-expression): NaN stays NaN
   x = x < kLeast ? zero : x > kMost ? zero + __builtin_inff() : x == x ? y : x;
 }
 
@@ -312,6 +314,7 @@ FCP_KERNEL void erf_floats(typename Floats::Type& x) {
   typename IntsOf<Floats>::Type n;
   exp_parts<Floats>(outer, y, n);
   outer = 1.0f - y * (Vector)((n + 127) << 23);
+  // NOLINTNEXTLINE(misc-redundant-expression): NaN stays NaN
   x = size <= 1.0f ? x * inner + x : x < 0.0f ? -outer : x == x ? outer : x;
 }
 

@@ -152,7 +152,7 @@ TEST(Fit, SuggestsASupportAndUsesItWhereItIsAsked) {
   options.data.csv.labels = CsvLabels::kNumbers;
   Listener heard;
   const FitOutcome plain = fit_table(options, {.observer = &heard});
-  EXPECT_THAT(heard.notes, HasSubstr("fit '--support 0: --integer'; if new ones do"));
+  EXPECT_THAT(heard.notes, HasSubstr("fits '--support 0: --integer'; if new ones must"));
   EXPECT_FALSE(plain.calibrated.artifact.method.score.integer);
   options.method.score = "auto";
   options.method.set("support", "0:");

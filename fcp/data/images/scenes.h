@@ -147,7 +147,9 @@ class SceneCanvas {
   static constexpr int kSamples = 3;  // a pixel and direction; odd, so that one is in the middle
 
   static int to_sample(double at) { return static_cast<int>(std::lround(at * kSamples)); }
-  size_t index(int i, int j) const { return static_cast<size_t>(i * width_ * kSamples + j); }
+  size_t index(int i, int j) const {
+    return static_cast<size_t>(i) * static_cast<size_t>(width_ * kSamples) + static_cast<size_t>(j);
+  }
   size_t middle(int y, int x) const {
     return index(y * kSamples + kSamples / 2, x * kSamples + kSamples / 2);
   }

@@ -92,7 +92,7 @@ inline double weight_share(WeightSum part, WeightSum total) {
 // The conformal quantile of scores that change little from one call to the next, as they do from
 // step to step of a search: looked for near the last one. One pass counts what is outside a window
 // around it, and the few scores inside are selected from; where the quantile has left the window,
-// all are. Always exactly conformal_quantile (quantile.h), errors included.
+// all are. Always exactly conformal_quantile, errors included.
 // Tested by tests/conformal/quantile_test.cc.
 
 class FollowingQuantile {
